@@ -1,0 +1,52 @@
+//! What a Sandlite guest may ask of its host beyond WASI preview1: processes, pipes, signals, full file metadata.
+//!
+//! Both sides use this crate. The host uses the layouts ([`spawn`], [`stat`], [`Signal`], [`WaitStatus`]); guests also use
+//! [`calls`], the safe face of the imports of module [`MODULE`]. Every import answers a WASI errno, 0 for success, and
+//! writes its result through a pointer. It knows nothing of wasmtime, of shells or of files.
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+#[cfg(target_arch = "wasm32")]
+pub mod calls;
+pub mod errno;
+mod signal;
+pub mod spawn;
+pub mod stat;
+mod wait;
+
+pub use errno::Errno;
+pub use signal::{Disposition, Signal};
+pub use wait::{WaitStatus, Waited, WAIT_NO_HANG};
+
+/// The name of the import module on the wasm side.
+pub const MODULE: &str = "sandlite";
+
+/// The exported function the host calls in a forked child, with the pointer the parent gave to `fork`.
+pub const FORK_ENTRY: &str = "sandlite_fork_entry";
+
+/// The exported global that holds the top of the shadow stack; copied into a forked child.
+pub const STACK_POINTER: &str = "__stack_pointer";
+
+/// What a guest counts aloud because only it can see it: one [`calls::count`] each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Counter {
+    /// One iteration of a shell loop.
+    Loops = 0,
+    /// One simple command executed by the shell (builtin, function or program).
+    Commands = 1,
+}
+
+impl Counter {
+    /// The counter with this number, if there is one.
+    #[must_use]
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        match raw {
+            0 => Some(Self::Loops),
+            1 => Some(Self::Commands),
+            _ => None,
+        }
+    }
+}
