@@ -1,1 +1,39 @@
-//! To come.
+//! The utilities that are not coreutils: grep, sed, awk, find and friends, as functions from arguments to exit status.
+//!
+//! Each function is the whole of a process: it reads descriptor 0 and files, writes descriptors 1 and 2 and returns its
+//! status. Which of them runs is decided by the caller through [`find`].
+
+pub mod getopt;
+pub mod glob;
+pub mod grep;
+pub mod io;
+pub mod posix;
+
+use std::ffi::OsString;
+
+/// A utility: arguments, its own name first, to exit status.
+pub type Utility = fn(Vec<OsString>) -> i32;
+
+const UTILITIES: &[(&str, Utility)] = &[("egrep", grep::egrep), ("fgrep", grep::fgrep), ("grep", grep::grep)];
+
+const NAMES: [&str; UTILITIES.len()] = {
+    let mut names = [""; UTILITIES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = UTILITIES[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// The utility called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<Utility> {
+    UTILITIES.binary_search_by(|entry| entry.0.cmp(name)).ok().map(|at| UTILITIES[at].1)
+}
+
+/// The names of all utilities, sorted.
+#[must_use]
+pub fn names() -> &'static [&'static str] {
+    &NAMES
+}
