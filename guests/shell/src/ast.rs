@@ -373,6 +373,9 @@ pub struct CommandSubstitution {
     pub source: String,
     /// Written with backquotes.
     pub backquoted: bool,
+    /// What is wrong with a backquoted body: bash says it when the substitution runs (`bash: command substitution:
+    /// line N: …`), and then goes on with nothing.
+    pub error: Option<Rc<crate::syntax::SyntaxError>>,
 }
 
 /// A parameter expansion.

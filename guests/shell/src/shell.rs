@@ -1,0 +1,280 @@
+//! The shell itself: all state of one running interpreter, and how it speaks on standard error.
+
+use std::fmt::Display;
+use std::rc::Rc;
+
+use crate::ast::Function;
+use crate::bytes;
+use crate::state::hash::{NameMap, NameSet};
+use crate::state::jobs::Jobs;
+use crate::state::options::{Options, SetOption, ShoptOption};
+use crate::state::output::Output;
+use crate::state::signals::Traps;
+use crate::state::variables::Variables;
+use crate::syntax;
+
+/// Why a list of commands stops before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// `break n`: leaves this many loops.
+    Break(u32),
+    /// `continue n`: leaves all but one of this many loops, and goes on with that one.
+    Continue(u32),
+    /// `return`.
+    Return(i32),
+    /// The shell ends.
+    Exit(i32),
+    /// An error that makes bash drop the rest of the current command line.
+    Discard(i32),
+}
+
+/// A status, or why the list stops.
+pub type Done<T = i32> = Result<T, Flow>;
+
+/// A function as defined.
+#[derive(Clone, Debug)]
+pub struct FunctionEntry {
+    /// The definition.
+    pub function: Rc<Function>,
+    /// The file it was defined in.
+    pub source: Rc<str>,
+    /// `export -f`.
+    pub exported: bool,
+    /// `readonly -f`.
+    pub readonly: bool,
+    /// `declare -ft`.
+    pub traced: bool,
+}
+
+/// A function call or a sourced file that is running.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The function's name; `source` for a sourced file, `main` for the script.
+    pub name: Rc<str>,
+    /// The file its commands come from.
+    pub source: Rc<str>,
+    /// The line it was called on.
+    pub call_line: u32,
+    /// A function rather than a file.
+    pub function: bool,
+    /// Its arguments, for BASH_ARGV.
+    pub arguments: Vec<String>,
+}
+
+/// How the shell got its commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `-c`.
+    CommandString,
+    /// A file.
+    Script,
+    /// Standard input.
+    Stdin,
+}
+
+/// One interpreter.
+#[derive(Debug)]
+pub struct Shell {
+    /// All variables.
+    pub variables: Variables,
+    /// All functions.
+    pub functions: NameMap<FunctionEntry>,
+    /// `set` and `shopt`.
+    pub options: Options,
+    /// `$0`.
+    pub name: String,
+    /// `$1` and on.
+    pub positional: Vec<String>,
+    /// `$?`.
+    pub status: i32,
+    /// PIPESTATUS.
+    pub pipe_status: Vec<i32>,
+    /// The line being executed.
+    pub line: u32,
+    /// Running functions and sourced files, outermost first.
+    pub frames: Vec<Frame>,
+    /// Loops around the current command, within the current function.
+    pub loops: u32,
+    /// Above 0 where a failing command must not end the shell (conditions, `!`, the left of `&&`).
+    pub lenient: u32,
+    /// BASH_SUBSHELL.
+    pub subshell: u32,
+    /// `$$`.
+    pub pid: u32,
+    /// `$!`.
+    pub last_background: Option<u32>,
+    /// Traps.
+    pub traps: Traps,
+    /// Background work.
+    pub jobs: Jobs,
+    /// Standard output of builtins.
+    pub output: Output,
+    /// Where commands were found.
+    pub hashed: NameMap<(String, u32)>,
+    /// Aliases.
+    pub aliases: Rc<syntax::Aliases>,
+    /// Builtins switched off with `enable -n`.
+    pub disabled: NameSet,
+    /// The working directory as the user named it.
+    pub directory: String,
+    /// `pushd`'s directories below the current one.
+    pub directory_stack: Vec<String>,
+    /// Descriptors of process substitutions of the commands being run.
+    pub process_substitutions: Vec<u32>,
+    /// Where `getopts` stands inside a group of option letters.
+    pub getopts_at: usize,
+    /// How the shell got its commands.
+    pub origin: Origin,
+    /// `$_`.
+    pub last_argument: String,
+    /// The command being run, for BASH_COMMAND.
+    pub current_command: Rc<str>,
+    /// RANDOM's state.
+    pub random: u32,
+    /// The wall clock when SECONDS was 0, in nanoseconds.
+    pub seconds_from: i128,
+    /// `-i`.
+    pub interactive: bool,
+    /// Work counted since the host was last told: loops, commands.
+    pub uncounted: [u32; 2],
+    /// Arithmetic expressions already understood.
+    pub arithmetic: crate::expand::ArithmeticCache,
+    /// Regular expressions already understood.
+    pub regexes: NameMap<Rc<regex::Regex>>,
+    /// The string given to `-c`.
+    pub command_string: Option<String>,
+    /// Set while a command substitution's status should become that of an assignment.
+    pub substitution_status: Option<i32>,
+    /// How deep functions are nested.
+    pub call_depth: u32,
+    /// A coprocess's name and pid.
+    pub coprocesses: Vec<(String, u32)>,
+    /// Temporary names bound by assignments before the command being run.
+    pub exiting: bool,
+}
+
+impl Shell {
+    /// A shell that has been told nothing yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            variables: Variables::default(),
+            functions: NameMap::default(),
+            options: Options::default(),
+            name: name.to_owned(),
+            positional: Vec::new(),
+            status: 0,
+            pipe_status: vec![0],
+            line: 1,
+            frames: Vec::new(),
+            loops: 0,
+            lenient: 0,
+            subshell: 0,
+            pid: sys::process_ids()[0],
+            last_background: None,
+            traps: Traps::default(),
+            jobs: Jobs::default(),
+            output: Output::default(),
+            hashed: NameMap::default(),
+            aliases: Rc::default(),
+            disabled: NameSet::default(),
+            directory: String::new(),
+            directory_stack: Vec::new(),
+            process_substitutions: Vec::new(),
+            getopts_at: 0,
+            origin: Origin::CommandString,
+            last_argument: String::new(),
+            current_command: "".into(),
+            random: 0,
+            seconds_from: sys::now_ns(),
+            interactive: false,
+            uncounted: [0; 2],
+            arithmetic: crate::expand::ArithmeticCache::default(),
+            regexes: NameMap::default(),
+            command_string: None,
+            substitution_status: None,
+            call_depth: 0,
+            coprocesses: Vec::new(),
+            exiting: false,
+        }
+    }
+
+    /// Whether a `set` option is on.
+    #[must_use]
+    pub fn on(&self, option: SetOption) -> bool {
+        self.options.on(option)
+    }
+
+    /// Whether a `shopt` option is on.
+    #[must_use]
+    pub fn shopt(&self, option: ShoptOption) -> bool {
+        self.options.shopt(option)
+    }
+
+    /// How the parser is to read.
+    #[must_use]
+    pub fn syntax_options(&self) -> syntax::Options {
+        let aliases = (self.shopt(ShoptOption::ExpandAliases) && !self.aliases.is_empty()).then(|| Rc::clone(&self.aliases));
+        syntax::Options { posix: self.on(SetOption::Posix), extglob: self.shopt(ShoptOption::ExtGlob), aliases }
+    }
+
+    /// Writes a message as `bash: line N: message`.
+    pub fn complain(&mut self, message: impl Display) {
+        let line = self.line;
+        self.complain_at(line, message);
+    }
+
+    /// Writes a message about another line.
+    pub fn complain_at(&mut self, line: u32, message: impl Display) {
+        let source = self.frames.last().map(|frame| frame.source.to_string()).filter(|source| !source.is_empty());
+        let name = source.unwrap_or_else(|| self.name.clone());
+        let text = if self.interactive { format!("{name}: {message}\n") } else { format!("{name}: line {line}: {message}\n") };
+        self.write_error(&text);
+    }
+
+    /// Writes to standard error, after what builtins wrote to standard output.
+    pub fn write_error(&mut self, text: &str) {
+        self.output.flush();
+        let _ = sys::write_all(2, &bytes::encode(text));
+    }
+
+    /// Writes to standard output.
+    pub fn write(&mut self, text: &str) {
+        self.output.write(&bytes::encode(text));
+    }
+
+    /// The file that commands now come from, as BASH_SOURCE names it.
+    #[must_use]
+    pub fn source_name(&self) -> Rc<str> {
+        match (self.frames.last(), self.origin) {
+            (Some(frame), _) => Rc::clone(&frame.source),
+            (None, Origin::CommandString) => "environment".into(),
+            (None, Origin::Script) => self.name.as_str().into(),
+            (None, Origin::Stdin) => "main".into(),
+        }
+    }
+
+    /// Counts a loop iteration (0) or a command (1) for the host's limits.
+    ///
+    /// The host is told in tens: exact for the limits that exist, and what was written so far is safe when it ends us.
+    pub fn count(&mut self, what: sys::Counter) {
+        const BATCH: u32 = 10;
+        let at = what as usize;
+        self.uncounted[at] += 1;
+        if self.uncounted[at] >= BATCH {
+            self.output.flush();
+            sys::count(what, BATCH);
+            self.uncounted[at] = 0;
+        }
+    }
+
+    /// Tells the host what was counted, before the process ends or is replaced.
+    pub fn settle(&mut self) {
+        for (at, what) in [sys::Counter::Loops, sys::Counter::Commands].into_iter().enumerate() {
+            if self.uncounted[at] > 0 {
+                sys::count(what, self.uncounted[at]);
+                self.uncounted[at] = 0;
+            }
+        }
+    }
+}

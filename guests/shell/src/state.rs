@@ -1,0 +1,11 @@
+//! What a running shell knows: variables, options, traps, jobs, output.
+
+pub mod assign;
+pub mod associative;
+pub mod computed;
+pub mod hash;
+pub mod jobs;
+pub mod options;
+pub mod output;
+pub mod signals;
+pub mod variables;

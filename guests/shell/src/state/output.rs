@@ -1,0 +1,73 @@
+//! What builtins write: gathered, and passed on before anyone could notice the delay.
+
+use std::io;
+
+/// Written at the latest when this much has gathered.
+const BUFFER: usize = 32 * 1024;
+
+/// The writer behind standard output.
+#[derive(Debug, Default)]
+pub struct Output {
+    waiting: Vec<u8>,
+    /// Where a command substitution that runs inside the shell gathers its output; the innermost counts.
+    captures: Vec<Vec<u8>>,
+    /// Standard output may refuse what is written (a full device, a closed descriptor): tell after each command.
+    pub cautious: bool,
+    /// The last refusal that nobody has been told of.
+    pub failure: Option<io::Error>,
+}
+
+impl Output {
+    /// Adds to standard output.
+    pub fn write(&mut self, bytes: &[u8]) {
+        if let Some(capture) = self.captures.last_mut() {
+            capture.extend_from_slice(bytes);
+            return;
+        }
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    /// Passes on what has gathered.
+    pub fn flush(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        if let Err(error) = sys::write_all(1, &self.waiting) {
+            self.failure = Some(error);
+        }
+        self.waiting.clear();
+    }
+
+    /// Looks at what standard output now is.
+    pub fn look(&mut self) {
+        self.cautious = match sys::fstat(1) {
+            Ok(stat) => stat.kind() == sys::stat::S_IFCHR && !sys::is_terminal(1),
+            Err(_) => true,
+        };
+    }
+
+    /// From here on, output is kept.
+    pub fn capture(&mut self) {
+        self.flush();
+        self.captures.push(Vec::new());
+    }
+
+    /// What was kept since the last [`Output::capture`].
+    pub fn release(&mut self) -> Vec<u8> {
+        self.captures.pop().unwrap_or_default()
+    }
+
+    /// Whether output is being kept now.
+    #[must_use]
+    pub fn capturing(&self) -> bool {
+        !self.captures.is_empty()
+    }
+
+    /// A forked child writes to its own standard output.
+    pub fn forget_captures(&mut self) {
+        self.captures.clear();
+    }
+}

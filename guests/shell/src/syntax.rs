@@ -1,0 +1,172 @@
+//! From text to syntax tree: bash's grammar, one complete command line at a time.
+//!
+//! The parser is asked for the next line only when the last one has run, because a line may change how the next is
+//! read (`alias`, `shopt -s extglob`). It knows nothing of variables or files. What bash notices only when it expands
+//! a word (`bad substitution`) is left in the tree for the interpreter to say.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::ast::{List, Word};
+
+mod ansi;
+mod commands;
+mod compound;
+mod conditional;
+mod error;
+mod heredoc;
+mod input;
+mod parameter;
+mod skip;
+mod words;
+
+pub use ansi::decode_ansi_c;
+pub use error::{SyntaxError, Warning};
+
+/// What the shell calls its aliases.
+pub type Aliases = HashMap<String, String>;
+
+/// How deep commands and expansions may stand inside one another: what fits a 1 MiB stack with the interpreter's own
+/// frames.
+pub const MAX_DEPTH: u32 = 400;
+
+/// How the text is to be read. May be changed between commands.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// POSIX mode.
+    pub posix: bool,
+    /// `shopt -s extglob`.
+    pub extglob: bool,
+    /// The aliases, when `expand_aliases` is on.
+    pub aliases: Option<Rc<Aliases>>,
+}
+
+/// Reads commands from a text.
+#[derive(Debug)]
+pub struct Parser {
+    /// How to read; set it between calls of [`Parser::next`].
+    pub options: Options,
+    text: String,
+    pos: usize,
+    /// A position and its line: lines are counted from here, not from the start.
+    line_mark: (usize, u32),
+    depth: u32,
+    /// How many `$( … )` and `<( … )` we are inside of.
+    substitutions: u32,
+    heredocs: heredoc::Pending,
+    warnings: Vec<Warning>,
+    alias_uses: Vec<AliasUse>,
+    alias_next: Option<usize>,
+    /// `alias_uses` may grow only so much between two tokens.
+    alias_count: u32,
+}
+
+/// An alias whose text is being read: it is not expanded again inside itself.
+#[derive(Debug)]
+struct AliasUse {
+    name: String,
+    /// How much text was left after its value.
+    left: usize,
+}
+
+/// What a parsing step gives.
+type Parsed<T> = Result<T, SyntaxError>;
+
+impl Parser {
+    /// A parser at the start of the text.
+    pub fn new(source: &str, options: Options) -> Self {
+        Self::starting_at(source, options, 1)
+    }
+
+    /// A parser whose first line has another number than 1.
+    pub fn starting_at(source: &str, options: Options, first_line: u32) -> Self {
+        let text = if source.as_bytes().contains(&0) { source.replace('\0', "") } else { source.to_owned() };
+        Self {
+            options,
+            text,
+            pos: 0,
+            line_mark: (0, first_line),
+            depth: 0,
+            substitutions: 0,
+            heredocs: heredoc::Pending::default(),
+            warnings: Vec::new(),
+            alias_uses: Vec::new(),
+            alias_next: None,
+            alias_count: 0,
+        }
+    }
+
+    /// The next complete command line, or `None` at the end of the text. Never an empty list.
+    #[expect(clippy::should_implement_trait, reason = "an error ends the text, which an iterator could not say")]
+    pub fn next(&mut self) -> Result<Option<List>, SyntaxError> {
+        self.alias_count = 0;
+        self.complete_command()
+    }
+
+    /// All that is left, as one list. For text that is read as a whole: `$( … )`, traps.
+    pub fn all(&mut self) -> Result<List, SyntaxError> {
+        let mut all = List::default();
+        while let Some(list) = self.next()? {
+            all.items.extend(list.items);
+        }
+        Ok(all)
+    }
+
+    /// Here-documents that were ended by the end of the text, since this was last asked.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// The line that will be read next, from 1.
+    pub fn line(&mut self) -> u32 {
+        self.line_at(self.pos)
+    }
+
+    /// How many bytes of the text (as it is after alias expansion) have been read.
+    pub fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// The text that has not been read yet.
+    pub fn rest(&self) -> &str {
+        self.text.get(self.pos..).unwrap_or_default()
+    }
+
+    /// Goes on after an error that bash only drops a line for ([`SyntaxError::recoverable`]).
+    pub fn skip_line(&mut self) {
+        self.depth = 0;
+        self.substitutions = 0;
+        self.heredocs = heredoc::Pending::default();
+        self.pos = self.rest().find('\n').map_or(self.text.len(), |at| self.pos + at + 1);
+    }
+
+    /// A parser for text found inside this one's text.
+    fn inner(&self, text: &str, line: u32) -> Self {
+        let mut inner = Self::starting_at(text, self.options.clone(), line);
+        inner.depth = self.depth;
+        inner
+    }
+}
+
+/// A text as if between double quotes, where `"` itself is an ordinary character: prompts (`${x@P}`, PS4).
+pub fn parse_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
+    parse_heredoc_body(text, options, 1)
+}
+
+/// The body of a here-document whose delimiter was not quoted.
+pub fn parse_heredoc_body(text: &str, options: Options, line: u32) -> Result<Word, SyntaxError> {
+    Parser::starting_at(text, options, line).heredoc_word()
+}
+
+/// The text of an arithmetic expression with its expansions, as found in a subscript or an integer variable's value.
+pub fn parse_arith_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
+    Parser::new(text, options).arithmetic_text()
+}
+
+/// A text as one word of a command line: blanks and operators stand for themselves, quotes and expansions work.
+pub fn parse_shell_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
+    Parser::new(text, options).whole_word()
+}
+
+#[cfg(test)]
+mod tests;

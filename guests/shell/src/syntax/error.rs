@@ -1,0 +1,48 @@
+//! What the parser says when it cannot go on.
+
+use std::fmt;
+
+/// A syntax error, worded as bash words it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The line bash names, from 1.
+    pub line: u32,
+    /// The text after `bash: line N: `.
+    pub message: String,
+    /// What bash prints as a second message, with the same beginning: the source line between `` ` `` and `'`.
+    pub second: Option<String>,
+    /// More text could have made it right: an interactive shell asks for another line.
+    pub incomplete: bool,
+    /// bash drops this line and goes on with the next one (errors inside `a=( … )`).
+    pub recoverable: bool,
+    /// The exit status of a `bash -c` that ends with it.
+    pub status: u8,
+}
+
+impl SyntaxError {
+    pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
+        Self { line, message: message.into(), second: None, incomplete: false, recoverable: false, status: 2 }
+    }
+
+    pub(super) fn unmatched(line: u32, wanted: char) -> Self {
+        let message = format!("unexpected EOF while looking for matching `{wanted}'");
+        Self { incomplete: true, ..Self::new(line, message) }
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+/// Something odd that bash mentions and goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The line on which it was noticed.
+    pub line: u32,
+    /// The text after `bash: line N: `.
+    pub message: String,
+}
