@@ -1,0 +1,6 @@
+//! Utilities that start or signal other programs.
+
+pub mod env;
+pub mod kill;
+pub mod launch;
+pub mod timeout;

@@ -1,0 +1,378 @@
+//! What every utility stands on: its name in messages, its output, its inputs and its end.
+//!
+//! A utility is a whole process, so its name may be global and a failed write may end it on the spot.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use sys::OpenFlags;
+
+use crate::quote;
+
+/// Exit status, or the status of a failure that has already been told on standard error.
+pub type Outcome = Result<i32, i32>;
+
+/// Arguments, the program's own name first.
+pub type Args = Vec<OsString>;
+
+/// One block of input or output: big enough that the host call's price disappears.
+pub const BLOCK: usize = 64 * 1024;
+
+static NAME: OnceLock<String> = OnceLock::new();
+static FAILURE: AtomicI32 = AtomicI32::new(1);
+
+/// Runs a utility under its own name.
+pub fn run(args: Args, utility: fn(Args) -> Outcome) -> i32 {
+    let name = args.first().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let _ = NAME.set(name);
+    match utility(args) {
+        Ok(status) | Err(status) => status,
+    }
+}
+
+/// The name in messages: the program's first argument, as it was given.
+pub fn name() -> &'static str {
+    NAME.get().map_or("", String::as_str)
+}
+
+/// The status with which trouble ends this utility; 1 unless it says otherwise.
+pub fn set_failure(status: i32) {
+    FAILURE.store(status, Ordering::Relaxed);
+}
+
+/// The status with which trouble ends this utility.
+pub fn failure() -> i32 {
+    FAILURE.load(Ordering::Relaxed)
+}
+
+/// Says `name: text` on standard error, in one write.
+pub fn warn(text: impl AsRef<str>) {
+    let line = format!("{}: {}\n", name(), text.as_ref());
+    let _ = sys::write_all(2, line.as_bytes());
+}
+
+/// Says what went wrong with a file: `name: file: reason`.
+pub fn warn_file(file: &OsStr, error: &io::Error) {
+    warn(format!("{}: {}", quote::maybe(file), sys::message(error)));
+}
+
+/// Says `text` and gives the status of a failure.
+pub fn fail(text: impl AsRef<str>) -> i32 {
+    warn(text);
+    failure()
+}
+
+/// Says `text`, points to `--help`, and gives the status of a failure.
+pub fn usage(text: impl AsRef<str>) -> i32 {
+    warn(text);
+    hint();
+    failure()
+}
+
+/// Points to `--help`.
+pub fn hint() {
+    let line = format!("Try '{} --help' for more information.\n", name());
+    let _ = sys::write_all(2, line.as_bytes());
+}
+
+/// The complaint about operands that are not there: with the last one given, if any.
+pub fn missing_operand(after: Option<&OsString>) -> i32 {
+    match after {
+        None => usage("missing operand"),
+        Some(last) => usage(format!("missing operand after {}", quote::always(last))),
+    }
+}
+
+/// The complaint about an operand too many.
+pub fn extra_operand(operand: &OsStr) -> i32 {
+    usage(format!("extra operand {}", quote::always(operand)))
+}
+
+/// Whether the locale's characters are UTF-8; otherwise they are bytes.
+pub fn utf8() -> bool {
+    static UTF8: OnceLock<bool> = OnceLock::new();
+    *UTF8.get_or_init(|| {
+        let value =
+            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        value.is_some_and(|value| {
+            let value = value.to_ascii_lowercase();
+            value.contains("utf-8") || value.contains("utf8")
+        })
+    })
+}
+
+/// Standard output: blocks when nobody watches, lines on a terminal. A failed write ends the process.
+pub struct Output {
+    buffer: Vec<u8>,
+    by_line: bool,
+}
+
+impl Output {
+    /// Standard output of this process.
+    pub fn new() -> Self {
+        Self { buffer: Vec::with_capacity(BLOCK), by_line: sys::is_terminal(1) }
+    }
+
+    /// Adds bytes.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > BLOCK {
+            self.spill(bytes);
+        } else {
+            self.buffer.extend_from_slice(bytes);
+            if self.by_line && bytes.contains(&b'\n') {
+                self.send();
+            }
+        }
+    }
+
+    /// Adds one byte.
+    #[inline]
+    pub fn byte(&mut self, byte: u8) {
+        self.put(&[byte]);
+    }
+
+    /// Adds bytes and then one more.
+    #[inline]
+    pub fn line(&mut self, bytes: &[u8], end: u8) {
+        self.put(bytes);
+        self.put(&[end]);
+    }
+
+    /// Adds text.
+    pub fn text(&mut self, text: impl AsRef<str>) {
+        self.put(text.as_ref().as_bytes());
+    }
+
+    fn spill(&mut self, bytes: &[u8]) {
+        self.send();
+        if bytes.len() >= BLOCK {
+            send(bytes);
+        } else {
+            self.buffer.extend_from_slice(bytes);
+            if self.by_line && bytes.contains(&b'\n') {
+                self.send();
+            }
+        }
+    }
+
+    /// Writes what is waiting.
+    pub fn send(&mut self) {
+        if !self.buffer.is_empty() {
+            let buffer = std::mem::take(&mut self.buffer);
+            send(&buffer);
+            self.buffer = buffer;
+            self.buffer.clear();
+        }
+    }
+}
+
+fn send(bytes: &[u8]) {
+    if let Err(error) = sys::write_all(1, bytes) {
+        warn(format!("write error: {}", sys::message(&error)));
+        std::process::exit(failure());
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.send();
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send();
+        Ok(())
+    }
+}
+
+/// A buffer for reading from `input`: no larger than a small file, because untouched memory costs nothing to start with.
+pub fn buffer(input: &Descriptor) -> Vec<u8> {
+    const LARGEST: u64 = 2 * BLOCK as u64;
+    let size = match input.stat() {
+        Ok(stat) if stat.kind() == sys::stat::S_IFREG && stat.size > 0 => (stat.size + 1).clamp(4096, LARGEST),
+        _ => BLOCK as u64,
+    };
+    vec![0; size as usize]
+}
+
+/// An open file or an inherited descriptor; the former is closed at the end.
+pub struct Descriptor {
+    fd: u32,
+    owned: bool,
+}
+
+impl Descriptor {
+    /// A descriptor that someone else opened.
+    pub fn inherited(fd: u32) -> Self {
+        Self { fd, owned: false }
+    }
+
+    /// Opens a file as `flags` say; `mode` is for a new one.
+    pub fn open(path: impl AsRef<Path>, flags: OpenFlags, mode: u32) -> io::Result<Self> {
+        Ok(Self { fd: sys::open(path.as_ref(), flags, mode)?, owned: true })
+    }
+
+    /// Opens a file for reading.
+    pub fn read_only(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open(path, OpenFlags { read: true, ..OpenFlags::default() }, 0)
+    }
+
+    /// Makes or empties a file for writing.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open(path, OpenFlags { write: true, create: true, truncate: true, ..OpenFlags::default() }, 0o666)
+    }
+
+    /// The number.
+    pub fn fd(&self) -> u32 {
+        self.fd
+    }
+
+    /// The metadata of what is open.
+    pub fn stat(&self) -> io::Result<sys::Stat> {
+        sys::fstat(self.fd)
+    }
+
+    /// Reads until the buffer is full or the input ends.
+    pub fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+impl Read for Descriptor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        sys::read(self.fd, buffer)
+    }
+}
+
+impl Write for Descriptor {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        sys::write(self.fd, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        if self.owned {
+            let _ = sys::close(self.fd);
+        }
+    }
+}
+
+/// Opens an operand for reading: `-` is standard input.
+pub fn open(operand: &OsStr) -> io::Result<Descriptor> {
+    if operand == "-" { Ok(Descriptor::inherited(0)) } else { Descriptor::read_only(operand) }
+}
+
+/// Reads all of an operand.
+pub fn read_all(operand: &OsStr) -> io::Result<Vec<u8>> {
+    let input = open(operand)?;
+    let mut all = Vec::new();
+    let size = input.stat().map_or(0, |stat| if stat.kind() == sys::stat::S_IFREG { stat.size } else { 0 });
+    all.reserve(usize::try_from(size).unwrap_or(0).min(1 << 30));
+    sys::read_to_end(input.fd(), &mut all)?;
+    Ok(all)
+}
+
+/// The operands, or `-` when there are none.
+pub fn or_stdin(mut operands: Vec<OsString>) -> Vec<OsString> {
+    if operands.is_empty() {
+        operands.push("-".into());
+    }
+    operands
+}
+
+/// Input by lines, without copying more than the file's own blocks.
+pub struct Lines {
+    input: Descriptor,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    delimiter: u8,
+    ended: bool,
+}
+
+impl Lines {
+    /// Lines of `input` that end with `delimiter`.
+    pub fn new(input: Descriptor, delimiter: u8) -> Self {
+        let buffer = buffer(&input);
+        Self { input, buffer, start: 0, end: 0, delimiter, ended: false }
+    }
+
+    /// The next line, its delimiter included when it has one.
+    #[inline]
+    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
+        let mut searched = self.start;
+        loop {
+            if let Some(at) = memchr::memchr(self.delimiter, &self.buffer[searched..self.end]) {
+                let line = self.start..searched + at + 1;
+                self.start = line.end;
+                return Ok(Some(&self.buffer[line]));
+            }
+            if self.ended {
+                let line = self.start..self.end;
+                self.start = self.end;
+                return Ok((!line.is_empty()).then(|| &self.buffer[line]));
+            }
+            searched = self.end;
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                searched -= self.start;
+                self.end -= self.start;
+                self.start = 0;
+            }
+            if self.end == self.buffer.len() {
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next line without its delimiter.
+    #[inline]
+    pub fn next_content(&mut self) -> io::Result<Option<&[u8]>> {
+        let delimiter = self.delimiter;
+        Ok(self.next_line()?.map(|line| line.strip_suffix(&[delimiter]).unwrap_or(line)))
+    }
+}
+
+/// The bytes of an argument or a file name.
+pub fn bytes(text: &OsStr) -> &[u8] {
+    text.as_encoded_bytes()
+}
+
+/// Bytes as an argument or a file name.
+pub fn os(bytes: Vec<u8>) -> OsString {
+    #[cfg(unix)]
+    use std::os::unix::ffi::OsStringExt;
+    #[cfg(target_os = "wasi")]
+    use std::os::wasi::ffi::OsStringExt;
+    OsString::from_vec(bytes)
+}

@@ -1,0 +1,22 @@
+//! Utilities over lines and bytes of text.
+
+pub mod cat;
+pub mod checksum;
+pub mod comm;
+pub mod cut;
+pub mod encode;
+pub mod expr;
+pub mod fold;
+pub mod head;
+pub mod paste;
+pub mod seq;
+pub mod shuf;
+pub mod sort;
+pub mod tabs;
+pub mod tac;
+pub mod tail;
+pub mod tee;
+pub mod tr;
+pub mod tsort;
+pub mod uniq;
+pub mod wc;

@@ -1,0 +1,115 @@
+//! `paste`: lines side by side.
+
+use crate::options::{self, Needs, No, Spec};
+use crate::program::{Args, Descriptor, Lines, Outcome, Output, bytes, fail, open, or_stdin, warn_file};
+
+/// The delimiters of a `-d` list; an empty entry stands for no delimiter.
+fn delimiters(list: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut out = Vec::new();
+    let mut rest = list.iter().copied();
+    while let Some(byte) = rest.next() {
+        out.push(match byte {
+            b'\\' => match rest.next()? {
+                b'0' => Vec::new(),
+                b'a' => vec![7],
+                b'b' => vec![8],
+                b'f' => vec![12],
+                b'n' => vec![b'\n'],
+                b'r' => vec![b'\r'],
+                b't' => vec![b'\t'],
+                b'v' => vec![11],
+                other => vec![other],
+            },
+            byte => vec![byte],
+        });
+    }
+    if out.is_empty() {
+        out.push(Vec::new());
+    }
+    Some(out)
+}
+
+/// `paste`.
+pub fn main(args: Args) -> Outcome {
+    let spec = Spec {
+        short: "d:sz",
+        long: &[("delimiters", Needs, 'd'), ("serial", No, 's'), ("zero-terminated", No, 'z')],
+        help: "[OPTION]... [FILE]...",
+    };
+    let given = options::parse(args, &spec)?;
+    let list = given.value('d').map_or_else(|| b"\t".to_vec(), |text| bytes(text).to_vec());
+    let delimiters = delimiters(&list)
+        .ok_or_else(|| fail(format!("delimiter list ends with an unescaped backslash: {}", String::from_utf8_lossy(&list))))?;
+    let end = if given.has('z') { 0 } else { b'\n' };
+    let files = or_stdin(given.operands.clone());
+    let mut out = Output::new();
+    if given.has('s') {
+        let mut status = 0;
+        for file in &files {
+            match open(file) {
+                Ok(input) => serial(Lines::new(input, end), &delimiters, end, &mut out),
+                Err(error) => {
+                    out.send();
+                    warn_file(file, &error);
+                    status = 1;
+                }
+            }
+        }
+        return Ok(status);
+    }
+    let mut inputs = Vec::new();
+    let mut stdin = None;
+    for file in &files {
+        if file == "-" {
+            // Several dashes take turns at one input.
+            stdin.get_or_insert_with(|| Lines::new(Descriptor::inherited(0), end));
+            inputs.push(None);
+            continue;
+        }
+        match open(file) {
+            Ok(input) => inputs.push(Some(Lines::new(input, end))),
+            Err(error) => {
+                warn_file(file, &error);
+                return Err(1);
+            }
+        }
+    }
+    let mut open_now = vec![true; inputs.len()];
+    let mut row: Vec<u8> = Vec::new();
+    loop {
+        row.clear();
+        let mut any = false;
+        for (index, input) in inputs.iter_mut().enumerate() {
+            if index > 0 {
+                row.extend_from_slice(&delimiters[(index - 1) % delimiters.len()]);
+            }
+            if !open_now[index] {
+                continue;
+            }
+            let lines = input.as_mut().or(stdin.as_mut());
+            match lines.map(Lines::next_content) {
+                Some(Ok(Some(line))) => {
+                    any = true;
+                    row.extend_from_slice(line);
+                }
+                _ => open_now[index] = false,
+            }
+        }
+        if !any {
+            return Ok(0);
+        }
+        out.line(&row, end);
+    }
+}
+
+fn serial(mut lines: Lines, delimiters: &[Vec<u8>], end: u8, out: &mut Output) {
+    let mut index = 0;
+    while let Ok(Some(line)) = lines.next_content() {
+        if index > 0 {
+            out.put(&delimiters[(index - 1) % delimiters.len()]);
+        }
+        out.put(line);
+        index += 1;
+    }
+    out.byte(end);
+}
