@@ -1,1 +1,49 @@
-//! To come.
+//! A POSIX filesystem, a key-value store and a call history in one SQLite file.
+//!
+//! The tables are those of AgentFS 0.4, so AgentFS's own SDKs open the file; what is ours besides has the prefix
+//! `sandlite_`. One command is one [`Transaction`]; other threads read the last committed state through a [`Reader`].
+//!
+//! ```
+//! use sqlite_fs::Database;
+//!
+//! let database = Database::options().open()?; // in memory; `.path("agent.db")` keeps it
+//! let transaction = database.begin(None)?;
+//! transaction.fs().write("/notes.txt", b"hi")?;
+//! transaction.commit()?;
+//! assert_eq!(database.reader()?.fs().read("/notes.txt")?, b"hi");
+//! # Ok::<(), sqlite_fs::Error>(())
+//! ```
+//!
+//! Knows nothing of wasm, processes or descriptors.
+
+mod calls;
+mod clock;
+mod database;
+mod error;
+mod fs;
+mod interrupt;
+mod kv;
+mod node;
+mod options;
+pub mod path;
+mod quota;
+mod reader;
+mod rows;
+mod schema;
+mod side;
+mod store;
+mod transaction;
+
+pub use calls::{Call, CallStatus, Calls, Filter, NewCall, Outcome, Run};
+pub use clock::{Clock, SystemClock};
+pub use database::Database;
+pub use error::{Error, FsError};
+pub use fs::{Fs, Volume};
+pub use interrupt::Interrupter;
+pub use kv::{Kv, Value};
+pub use node::{Entry, FileType, Ino, ROOT, Stat};
+pub use options::{Durability, Options};
+pub use quota::{Quota, Usage};
+pub use reader::Reader;
+pub use store::{Change, ChangeKind};
+pub use transaction::{Savepoint, Transaction};

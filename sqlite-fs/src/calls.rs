@@ -1,0 +1,364 @@
+//! The history of calls: AgentFS's `tool_calls` row, and beside it what it has no column for.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Error, Fault};
+use crate::rows::{self, join, split};
+use crate::store::Store;
+use crate::transaction::Transaction;
+
+/// What a call that ended without `finish` says.
+const INTERRUPTED: &str = "interrupted";
+
+/// A call that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCall<'a> {
+    /// AgentFS's name for the kind of call: `bash`, `python`, `read_file`, …
+    pub name: &'a str,
+    /// JSON text.
+    pub parameters: Option<&'a str>,
+    /// The whole text of the command.
+    pub command: &'a str,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// JSON text; stored only if there is no `error`.
+    pub result: Option<&'a str>,
+    /// Why it failed; makes the status `error`.
+    pub error: Option<&'a str>,
+    /// What it printed, as much as the caller keeps.
+    pub stdout: &'a [u8],
+    /// The same for its errors.
+    pub stderr: &'a [u8],
+    /// `stdout` is only a part.
+    pub stdout_truncated: bool,
+    /// `stderr` is only a part.
+    pub stderr_truncated: bool,
+    /// The exit code, if it came to one.
+    pub exit_code: Option<i32>,
+    /// The limit that ended it.
+    pub limit: Option<&'a str>,
+    /// JSON text.
+    pub usage: Option<&'a str>,
+    /// JSON text.
+    pub changes: Option<&'a str>,
+}
+
+/// Where a recorded call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallStatus {
+    /// Begun by another program that has not finished it.
+    Pending,
+    /// It returned.
+    Success,
+    /// It failed.
+    Error,
+    /// The process or the transaction ended before it did.
+    Interrupted,
+}
+
+/// A recorded call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number; later calls have higher ones.
+    pub id: i64,
+    /// See [`NewCall::name`].
+    pub name: String,
+    /// JSON text.
+    pub parameters: Option<String>,
+    /// JSON text.
+    pub result: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Where it stands.
+    pub status: CallStatus,
+    /// Nanoseconds since 1970.
+    pub started: i64,
+    /// Nanoseconds since 1970.
+    pub completed: Option<i64>,
+    /// What only our own calls have.
+    pub run: Option<Run>,
+}
+
+/// What `tool_calls` has no column for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The whole text of the command.
+    pub command: String,
+    /// What it printed; empty in a list that leaves output out.
+    pub stdout: Vec<u8>,
+    /// The same for its errors.
+    pub stderr: Vec<u8>,
+    /// `stdout` is only a part.
+    pub stdout_truncated: bool,
+    /// `stderr` is only a part.
+    pub stderr_truncated: bool,
+    /// The exit code, if it came to one.
+    pub exit_code: Option<i32>,
+    /// The limit that ended it.
+    pub limit: Option<String>,
+    /// JSON text.
+    pub usage: Option<String>,
+    /// JSON text.
+    pub changes: Option<String>,
+}
+
+/// Which calls to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// At most so many, the newest.
+    pub limit: usize,
+    /// Only calls that started at or after this time.
+    pub since: Option<i64>,
+    /// Only calls before this number: the last `id` of the previous page.
+    pub before: Option<i64>,
+    /// Whether to load stdout and stderr.
+    pub output: bool,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { limit: 100, since: None, before: None, output: false }
+    }
+}
+
+/// A call that has begun and is in no table yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenCall {
+    id: i64,
+    started: i64,
+    name: String,
+    parameters: Option<String>,
+    command: String,
+}
+
+impl OpenCall {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.command.len() + 128);
+        bytes.extend_from_slice(&self.id.to_le_bytes());
+        bytes.extend_from_slice(&self.started.to_le_bytes());
+        bytes.push(u8::from(self.parameters.is_some()));
+        for text in [&self.name, self.parameters.as_ref().unwrap_or(&String::new()), &self.command] {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk::<8>()?;
+        let (started, rest) = rest.split_first_chunk::<8>()?;
+        let (has_parameters, mut rest) = rest.split_first()?;
+        let mut texts = Vec::new();
+        for _ in 0..3 {
+            let (len, tail) = rest.split_first_chunk::<8>()?;
+            let (text, tail) = tail.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+            texts.push(std::str::from_utf8(text).ok()?.to_owned());
+            rest = tail;
+        }
+        let command = texts.pop()?;
+        let parameters = texts.pop().filter(|_| *has_parameters == 1);
+        let name = texts.pop()?;
+        let (id, started) = (i64::from_le_bytes(*id), i64::from_le_bytes(*started));
+        Some(Self { id, started, name, parameters, command })
+    }
+}
+
+/// The history, from inside a transaction.
+pub struct Calls<'a> {
+    pub(crate) transaction: &'a Transaction,
+}
+
+impl Calls<'_> {
+    /// Begins a call and returns its number. It is recorded by [`finish`](Self::finish); if the process dies before
+    /// the commit, the next open records it as interrupted, and so does dropping the transaction.
+    pub fn begin(&self, call: &NewCall<'_>) -> Result<i64, Error> {
+        self.transaction.with(|store| store.begin_call(call))
+    }
+
+    /// Records how a call ended.
+    pub fn finish(&self, id: i64, outcome: &Outcome<'_>) -> Result<(), Error> {
+        self.transaction.with(|store| store.finish_call(id, outcome))
+    }
+
+    /// Recorded calls, newest first.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
+        self.transaction.with(|store| Ok(list(&store.connection, filter)?))
+    }
+
+    /// One recorded call.
+    pub fn get(&self, id: i64) -> Result<Option<Call>, Error> {
+        self.transaction.with(|store| Ok(get(&store.connection, id)?))
+    }
+}
+
+impl Store {
+    fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
+        let id = match self.next_call {
+            Some(id) => id,
+            None => self.run(|store| Ok(rows::next_id(&store.connection, "tool_calls")?))?,
+        };
+        let open = OpenCall {
+            id,
+            started: self.now(),
+            name: call.name.to_owned(),
+            parameters: call.parameters.map(str::to_owned),
+            command: call.command.to_owned(),
+        };
+        // The outermost call stands for those it makes.
+        if self.open_calls.is_empty()
+            && let Some(side) = &mut self.side
+        {
+            side.note(&open.encode())?;
+        }
+        self.next_call = Some(id + 1);
+        self.open_calls.push(open);
+        Ok(id)
+    }
+
+    fn finish_call(&mut self, id: i64, outcome: &Outcome<'_>) -> Result<(), Error> {
+        let Some(at) = self.open_calls.iter().position(|open| open.id == id) else {
+            return Err(Error::Invalid { what: "call", reason: format!("number {id} is not open") });
+        };
+        let open = self.open_calls.remove(at);
+        let now = self.now();
+        Ok(self.run(|store| Ok(insert(&store.connection, &open, outcome, now, false)?))?)
+    }
+
+    /// Records what was begun and not finished; the last thing a transaction does.
+    pub(crate) fn interrupt_calls(&mut self) -> Result<(), Fault> {
+        let open = std::mem::take(&mut self.open_calls);
+        let now = self.now();
+        for call in &open {
+            self.run(|store| Ok(insert_interrupted(&store.connection, call, now)?))?;
+        }
+        Ok(())
+    }
+}
+
+/// Records the call that a dead process left in its note, unless its commit came through.
+pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlite::Result<()> {
+    let Some(open) = OpenCall::decode(note) else { return Ok(()) };
+    if open.id < rows::next_id(connection, "tool_calls")? {
+        return Ok(());
+    }
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    insert_interrupted(connection, &open, now)?;
+    connection.execute_batch("COMMIT")
+}
+
+fn insert_interrupted(connection: &Connection, open: &OpenCall, now: i64) -> rusqlite::Result<()> {
+    insert(connection, open, &Outcome { error: Some(INTERRUPTED), ..Outcome::default() }, now, true)
+}
+
+fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> rusqlite::Result<()> {
+    let (status, result) = if outcome.error.is_some() { ("error", None) } else { ("success", outcome.result) };
+    connection
+        .prepare_cached(
+            "INSERT INTO tool_calls (id, name, parameters, result, error, status, started_at, completed_at, duration_ms)
+             VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+        )?
+        .execute(params![
+            open.id,
+            open.name,
+            open.parameters,
+            result,
+            outcome.error,
+            status,
+            split(open.started).0,
+            split(now).0,
+            now.saturating_sub(open.started) / 1_000_000
+        ])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO sandlite_run (id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted,
+             exit_code, limit_reached, usage, changes, started_ns, completed_ns)
+             VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+        )?
+        .execute(params![
+            open.id,
+            open.command,
+            outcome.stdout,
+            outcome.stderr,
+            outcome.stdout_truncated,
+            outcome.stderr_truncated,
+            interrupted,
+            outcome.exit_code,
+            outcome.limit,
+            outcome.usage,
+            outcome.changes,
+            open.started,
+            now
+        ])?;
+    Ok(())
+}
+
+const COLUMNS: &str = "t.id, t.name, t.parameters, t.result, t.error, t.status, t.started_at, t.completed_at,
+  r.command, r.stdout_truncated, r.stderr_truncated, r.interrupted, r.exit_code, r.limit_reached, r.usage, r.changes,
+  r.started_ns, r.completed_ns";
+
+/// Recorded calls, newest first.
+pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Call>> {
+    let output = if filter.output { "r.stdout, r.stderr" } else { "NULL, NULL" };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, {output} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id
+         WHERE t.started_at>=?1 AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"
+    ))?;
+    let since = filter.since.map_or(i64::MIN, |since| split(since).0);
+    let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    let calls = statement.query_map(params![since, filter.before.unwrap_or(i64::MAX), limit], call)?;
+    calls.collect()
+}
+
+pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<Call>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS}, r.stdout, r.stderr FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id=?1"
+        ))?
+        .query_row([id], call)
+        .optional()
+}
+
+fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
+    // AgentFS's Rust SDK writes an empty text where others write NULL.
+    let text = |index| row.get::<_, Option<String>>(index).map(|text| text.filter(|text| !text.is_empty()));
+    let interrupted = row.get::<_, Option<bool>>(11)?.unwrap_or(false);
+    let status = match row.get_ref(5)?.as_str()? {
+        _ if interrupted => CallStatus::Interrupted,
+        "success" => CallStatus::Success,
+        "error" => CallStatus::Error,
+        _ => CallStatus::Pending,
+    };
+    let run = match row.get::<_, Option<String>>(8)? {
+        None => None,
+        Some(command) => Some(Run {
+            command,
+            stdout: row.get::<_, Option<Vec<u8>>>(18)?.unwrap_or_default(),
+            stderr: row.get::<_, Option<Vec<u8>>>(19)?.unwrap_or_default(),
+            stdout_truncated: row.get(9)?,
+            stderr_truncated: row.get(10)?,
+            exit_code: row.get(12)?,
+            limit: row.get(13)?,
+            usage: row.get(14)?,
+            changes: row.get(15)?,
+        }),
+    };
+    let started = row.get::<_, Option<i64>>(16)?;
+    let completed = row.get::<_, Option<i64>>(17)?;
+    Ok(Call {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        parameters: text(2)?,
+        result: text(3)?,
+        error: text(4)?,
+        status,
+        started: started.map_or_else(|| row.get(6).map(|seconds| join(seconds, 0)), Ok)?,
+        completed: match completed {
+            Some(time) => Some(time),
+            None => row.get::<_, Option<i64>>(7)?.map(|seconds| join(seconds, 0)),
+        },
+        run,
+    })
+}

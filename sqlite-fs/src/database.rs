@@ -1,0 +1,234 @@
+//! One database: the place of the single writer, the readers' connections, and how a file is opened.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::Error;
+use crate::interrupt::Interrupter;
+use crate::options::Options;
+use crate::reader::Reader;
+use crate::schema::{self, Found};
+use crate::side::Side;
+use crate::store::Store;
+use crate::transaction::Transaction;
+use crate::{Clock, calls};
+
+/// Idle reader connections that are kept.
+const IDLE_READERS: usize = 4;
+
+/// A filesystem, a key-value store and a history; cheap to clone, one and the same for all threads.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    /// The writer's store, absent while a transaction has it, or for good if the database is read-only.
+    slot: Mutex<Option<Box<Store>>>,
+    returned: Condvar,
+    readers: Mutex<Vec<Connection>>,
+    source: Source,
+    read_only: bool,
+    chunk_bytes: usize,
+    interrupter: Interrupter,
+    pub(crate) options: Options,
+    /// In memory SQLite has no write-ahead log: a commit and a reader take turns, for as long as each takes.
+    pub(crate) gate: Option<RwLock<()>>,
+}
+
+/// What SQLite opens.
+enum Source {
+    File(std::path::PathBuf),
+    Memory(String),
+}
+
+impl Source {
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        match self {
+            Self::File(path) => Connection::open_with_flags(path, flags),
+            Self::Memory(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI),
+        }
+    }
+
+    fn connect_reader(&self) -> rusqlite::Result<Connection> {
+        match self {
+            Self::File(_) => self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY),
+            // SQLite's memory file lets nobody in while a writer works. The writer changes it only in its commit
+            // (`cache_spill` is off), and `Shared::gate` keeps readers out of that: no other lock is needed.
+            Self::Memory(uri) => Connection::open_with_flags(
+                format!("{uri}&nolock=1"),
+                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
+            ),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Database {
+    /// Starts describing a database; [`Options::open`] opens it.
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    pub(crate) fn open(options: Options) -> Result<Self, Error> {
+        static MEMORY: AtomicU64 = AtomicU64::new(0);
+        let source = match &options.path {
+            Some(path) => Source::File(path.clone()),
+            None => {
+                let number = MEMORY.fetch_add(1, Ordering::Relaxed);
+                Source::Memory(format!("file:/sqlite-fs-{}-{number}?vfs=memdb", std::process::id()))
+            }
+        };
+        let interrupter = Interrupter::default();
+        let read_only = options.read_only && options.path.is_some();
+        let (store, chunk_bytes) = match (&options.path, read_only) {
+            (Some(path), true) => (None, open_for_reading(&source, path)?),
+            _ => {
+                let store = open_for_writing(&source, &options, &interrupter)?;
+                let chunk_bytes = store.chunk_bytes();
+                (Some(Box::new(store)), chunk_bytes)
+            }
+        };
+        Ok(Self {
+            shared: Arc::new(Shared {
+                slot: Mutex::new(store),
+                returned: Condvar::new(),
+                readers: Mutex::new(Vec::new()),
+                gate: options.path.is_none().then(|| RwLock::new(())),
+                source,
+                read_only,
+                chunk_bytes,
+                interrupter,
+                options,
+            }),
+        })
+    }
+
+    /// Begins the single writing transaction, waiting until `deadline` for another one of this process to end.
+    pub fn begin(&self, deadline: Option<Instant>) -> Result<Transaction, Error> {
+        if self.shared.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let mut slot = lock(&self.shared.slot);
+        loop {
+            if let Some(store) = slot.take() {
+                self.shared.interrupter.clear();
+                return Ok(Transaction::new(store, Arc::clone(&self.shared)));
+            }
+            slot = match deadline {
+                None => self.shared.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(Error::Busy);
+                    }
+                    self.shared.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
+    pub fn reader(&self) -> Result<Reader, Error> {
+        let idle = lock(&self.shared.readers).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.shared.connect_reader()?,
+        };
+        Ok(Reader::new(connection, Arc::clone(&self.shared)))
+    }
+
+    /// Ends the running operation of the transaction from another thread.
+    #[must_use]
+    pub fn interrupter(&self) -> Interrupter {
+        self.shared.interrupter.clone()
+    }
+
+    /// The file, unless it is in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.shared.options.path.as_deref()
+    }
+}
+
+impl Shared {
+    fn connect_reader(&self) -> Result<Connection, Error> {
+        let _turn = self.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner));
+        let connection = self.source.connect_reader()?;
+        schema::tune_reader(&connection)?;
+        Ok(connection)
+    }
+
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    pub(crate) fn return_store(&self, store: Box<Store>) {
+        *lock(&self.slot) = Some(store);
+        self.returned.notify_one();
+    }
+
+    pub(crate) fn return_reader(&self, connection: Connection) {
+        let mut idle = lock(&self.readers);
+        if idle.len() < IDLE_READERS {
+            idle.push(connection);
+        }
+    }
+}
+
+fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {
+    let path = path.unwrap_or(Path::new(":memory:")).to_owned();
+    match found {
+        Found::Empty => Ok(true),
+        Found::Ours => Ok(false),
+        Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: schema::FORMAT }),
+        Found::Foreign(reason) => Err(Error::Foreign { path, reason }),
+    }
+}
+
+fn open_for_reading(source: &Source, path: &Path) -> Result<usize, Error> {
+    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    schema::harden(&connection)?;
+    if refuse(schema::inspect(&connection)?, Some(path))? {
+        return Err(Error::Foreign { path: path.to_owned(), reason: "it is empty".to_owned() });
+    }
+    schema::chunk_bytes(&connection)
+}
+
+fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
+    let path = options.path.as_deref();
+    let (side, left) = match path.map(Side::acquire).transpose()? {
+        Some((side, left)) => (Some(side), left),
+        None => (None, crate::side::Left::default()),
+    };
+    let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
+    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    schema::tune_writer(&connection, path.is_some(), options.durability)?;
+    if refuse(schema::inspect(&connection)?, path)? {
+        schema::create(&connection, clock.now(), path.is_some())?;
+    } else {
+        // Ours, but perhaps closed by a tool that changed the journal mode.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        if left.unclean {
+            quick_check(&connection)?;
+        }
+        if let Some(note) = &left.note {
+            calls::recover(&connection, note, clock.now())?;
+        }
+    }
+    let chunk_bytes = schema::chunk_bytes(&connection)?;
+    Ok(Store::new(connection, chunk_bytes, clock, options.quota, interrupter.clone(), side)?)
+}
+
+fn quick_check(connection: &Connection) -> Result<(), Error> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" { Ok(()) } else { Err(Error::Damaged(verdict)) }
+}

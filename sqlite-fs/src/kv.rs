@@ -1,0 +1,140 @@
+//! Keys and values: AgentFS's `kv_store`, JSON text, with a version beside it for compare-and-set.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Error, FsError};
+use crate::rows::split;
+use crate::store::Store;
+use crate::transaction::Transaction;
+
+/// A stored value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// JSON text.
+    pub json: String,
+    /// Seconds since 1970.
+    pub created: i64,
+    /// Seconds since 1970.
+    pub updated: i64,
+    /// Starts at 1 and grows with each change made here; AgentFS's own SDKs do not count theirs.
+    pub version: u64,
+    /// Left out of exports.
+    pub secret: bool,
+}
+
+/// The key-value store, from inside a transaction.
+pub struct Kv<'a> {
+    pub(crate) transaction: &'a Transaction,
+}
+
+impl Kv<'_> {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
+        self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, key)?))?))
+    }
+
+    /// Stores JSON text and returns its version.
+    pub fn set(&self, key: &str, json: &str) -> Result<u64, Error> {
+        self.transaction.with(|store| store.put(key, json, None))
+    }
+
+    /// Stores JSON text if the key has this version; 0 says that it must not exist.
+    pub fn compare_and_set(&self, key: &str, version: u64, json: &str) -> Result<u64, Error> {
+        self.transaction.with(|store| store.put(key, json, Some(version)))
+    }
+
+    /// Marks a key whose value must not leave in an export.
+    pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
+        self.transaction.with(|store| {
+            Ok(store.run(|store| {
+                let version = get(&store.connection, key)?.ok_or(FsError::NoEntry)?.version;
+                put_side(&store.connection, key, version, secret)?;
+                Ok(())
+            })?)
+        })
+    }
+
+    /// Removes a key and says whether it was there.
+    pub fn delete(&self, key: &str) -> Result<bool, Error> {
+        self.transaction.with(|store| {
+            Ok(store.run(|store| {
+                store.connection.prepare_cached("DELETE FROM sandlite_kv WHERE key=?1")?.execute([key])?;
+                Ok(store.connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])? > 0)
+            })?)
+        })
+    }
+
+    /// The keys that start with `prefix`, in order.
+    pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
+        self.transaction.with(|store| Ok(store.run(|store| Ok(keys(&store.connection, prefix)?))?))
+    }
+}
+
+impl Store {
+    fn put(&mut self, key: &str, json: &str, expected: Option<u64>) -> Result<u64, Error> {
+        let now = split(self.now()).0;
+        let (valid, before) = self.run(|store| {
+            let valid: bool = store.connection.prepare_cached("SELECT json_valid(?1)")?.query_row([json], |row| row.get(0))?;
+            Ok((valid, get(&store.connection, key)?))
+        })?;
+        if !valid {
+            return Err(Error::Invalid { what: "value", reason: "it is not JSON".to_owned() });
+        }
+        let found = before.as_ref().map_or(0, |value| value.version);
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            return Err(Error::Conflict { key: key.to_owned(), expected, found });
+        }
+        let secret = before.is_some_and(|value| value.secret);
+        self.run(|store| {
+            store
+                .connection
+                .prepare_cached(
+                    "INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
+                     ON CONFLICT (key) DO UPDATE SET value=excluded.value, updated_at=excluded.updated_at",
+                )?
+                .execute(params![key, json, now])?;
+            put_side(&store.connection, key, found + 1, secret)?;
+            Ok(())
+        })?;
+        Ok(found + 1)
+    }
+}
+
+fn put_side(connection: &Connection, key: &str, version: u64, secret: bool) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
+        .execute(params![key, i64::try_from(version).unwrap_or(i64::MAX), secret])?;
+    Ok(())
+}
+
+pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option<Value>> {
+    connection
+        .prepare_cached(
+            "SELECT k.value, k.created_at, k.updated_at, s.version, s.secret
+             FROM kv_store k LEFT JOIN sandlite_kv s ON s.key=k.key WHERE k.key=?1",
+        )?
+        .query_row([key], |row| {
+            Ok(Value {
+                json: row.get(0)?,
+                created: row.get::<_, Option<i64>>(1)?.unwrap_or(0),
+                updated: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
+                version: row.get::<_, Option<i64>>(3)?.map_or(1, |version| u64::try_from(version).unwrap_or(1)),
+                secret: row.get::<_, Option<bool>>(4)?.unwrap_or(false),
+            })
+        })
+        .optional()
+}
+
+pub(crate) fn keys(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT key FROM kv_store WHERE key>=?1 ORDER BY key")?;
+    let mut rows = statement.query([prefix])?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key: String = row.get(0)?;
+        if !key.starts_with(prefix) {
+            break;
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}

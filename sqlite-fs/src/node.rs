@@ -1,0 +1,103 @@
+//! The words of an inode: its number, type, attributes and directory entries.
+
+/// An inode number.
+pub type Ino = u64;
+
+/// The root directory.
+pub const ROOT: Ino = 1;
+
+pub(crate) const S_IFMT: u32 = 0o170_000;
+pub(crate) const S_IFDIR: u32 = 0o040_000;
+pub(crate) const S_IFREG: u32 = 0o100_000;
+pub(crate) const S_IFLNK: u32 = 0o120_000;
+
+/// What an inode is. Only these are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileType {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+}
+
+impl FileType {
+    /// The type in a mode; what AgentFS can store and we cannot (devices, pipes, sockets) reads as an empty file.
+    #[must_use]
+    pub fn of_mode(mode: u32) -> Self {
+        match mode & S_IFMT {
+            S_IFDIR => Self::Directory,
+            S_IFLNK => Self::Symlink,
+            _ => Self::File,
+        }
+    }
+
+    /// The `S_IF…` bits.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::File => S_IFREG,
+            Self::Directory => S_IFDIR,
+            Self::Symlink => S_IFLNK,
+        }
+    }
+}
+
+/// The attributes of an inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Inode number.
+    pub ino: Ino,
+    /// Type and permissions, as in `st_mode`.
+    pub mode: u32,
+    /// Names; for a directory 2 plus its subdirectories. 0: unlinked, alive only through [`hold`](crate::Transaction::hold).
+    pub nlink: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Device number of a device file (only ever read from foreign files).
+    pub rdev: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Last access in nanoseconds since 1970 (kept as Linux does with `relatime` and `lazytime`).
+    pub atime: i64,
+    /// Last change of the content.
+    pub mtime: i64,
+    /// Last change of content or attributes.
+    pub ctime: i64,
+}
+
+impl Stat {
+    /// What it is.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        FileType::of_mode(self.mode)
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_dir(&self) -> bool {
+        self.file_type() == FileType::Directory
+    }
+
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.file_type() == FileType::File
+    }
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: String,
+    /// What it leads to.
+    pub ino: Ino,
+    /// Its type.
+    pub kind: FileType,
+    /// Where to go on after this entry; stays valid whatever else is created or removed.
+    pub cookie: u64,
+}

@@ -1,0 +1,80 @@
+//! How a database is opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::clock::{Clock, SystemClock};
+use crate::database::Database;
+use crate::error::Error;
+use crate::quota::Quota;
+
+/// What a commit survives once it has returned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The process being killed, and a power cut: SQLite syncs on every commit.
+    #[default]
+    PowerSafe,
+    /// The process being killed. A power cut or a crash of the system may lose the last commits, in order, and never
+    /// damages the file.
+    CrashSafe,
+}
+
+/// A database about to be opened; see [`Database::options`].
+#[derive(Clone)]
+#[must_use]
+pub struct Options {
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) read_only: bool,
+    pub(crate) durability: Durability,
+    pub(crate) quota: Quota,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            path: None,
+            read_only: false,
+            durability: Durability::default(),
+            quota: Quota::default(),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl Options {
+    /// Keeps the database in this file, made if it is missing. Without a path it lives in memory (at most 1 GiB).
+    pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Only readers; works while another process writes.
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// What a commit survives.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// What transactions may fill.
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// Where times come from.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens it.
+    pub fn open(self) -> Result<Database, Error> {
+        Database::open(self)
+    }
+}

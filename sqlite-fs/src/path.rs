@@ -1,0 +1,204 @@
+//! From a path to a node, exactly as Linux walks it.
+//!
+//! Generic over [`Tree`], so that whoever joins several trees (mounts) into one walks them with the same rules.
+
+use crate::{FileType, FsError};
+
+/// Longest path in bytes, without the terminating zero that C adds.
+pub const PATH_MAX: usize = 4095;
+/// Most symbolic links followed in one walk.
+pub const LINKS_MAX: u32 = 40;
+
+/// What the walk needs to know of a tree.
+pub trait Tree {
+    /// A node's name for the tree: an inode number, a mount and an inode number, …
+    type Node: Copy;
+
+    /// The node behind `name` in `dir`; `name` is never empty, `.` or `..`.
+    fn lookup(&self, dir: Self::Node, name: &str) -> Result<(Self::Node, FileType), FsError>;
+
+    /// The directory above; the root is its own.
+    fn parent(&self, dir: Self::Node) -> Result<Self::Node, FsError>;
+
+    /// The target of a symbolic link.
+    fn readlink(&self, link: Self::Node) -> Result<String, FsError>;
+}
+
+/// What to do with the last component of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// `stat`, `open`: a symbolic link is followed.
+    Follow,
+    /// `lstat`, `O_NOFOLLOW`: it is not, unless a slash follows it.
+    NoFollow,
+    /// `mkdir`, `unlink`, `rename`, …: never; the operation is about the name itself.
+    Entry,
+}
+
+/// The last component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// An ordinary name.
+    Normal(String),
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// The path was `/`.
+    Root,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved<N> {
+    /// The directory that has (or would have) the last name.
+    pub parent: N,
+    /// The last name.
+    pub name: Name,
+    /// The node and its type, if it exists.
+    pub node: Option<(N, FileType)>,
+    /// Whether the path ended with a slash: then only a directory will do.
+    pub slash: bool,
+}
+
+impl<N: Copy> Resolved<N> {
+    /// The node, which must exist.
+    pub fn existing(&self) -> Result<(N, FileType), FsError> {
+        self.node.ok_or(FsError::NoEntry)
+    }
+
+    /// The name for `mkdir`: free, and an ordinary one.
+    pub fn for_mkdir(&self) -> Result<&str, FsError> {
+        match (&self.name, self.node) {
+            (Name::Normal(name), None) => Ok(name),
+            _ => Err(FsError::Exists),
+        }
+    }
+
+    /// The name for a new link, symbolic link or node: free, ordinary, and without a slash after it.
+    pub fn for_new(&self) -> Result<&str, FsError> {
+        let name = self.for_mkdir()?;
+        if self.slash { Err(FsError::NoEntry) } else { Ok(name) }
+    }
+
+    /// The name for `unlink`.
+    pub fn for_unlink(&self) -> Result<&str, FsError> {
+        let Name::Normal(name) = &self.name else { return Err(FsError::IsDirectory) };
+        match self.existing()? {
+            (_, FileType::Directory) => Err(FsError::IsDirectory),
+            _ if self.slash => Err(FsError::NotDirectory),
+            _ => Ok(name),
+        }
+    }
+
+    /// The name for `rmdir`.
+    pub fn for_rmdir(&self) -> Result<&str, FsError> {
+        match &self.name {
+            Name::Normal(name) => match self.existing()? {
+                (_, FileType::Directory) => Ok(name),
+                _ => Err(FsError::NotDirectory),
+            },
+            Name::Dot => Err(FsError::Invalid),
+            Name::DotDot => Err(FsError::NotEmpty),
+            Name::Root => Err(FsError::Busy),
+        }
+    }
+
+    /// The two names for `rename`, from `self` to `to`.
+    pub fn for_rename<'a>(&'a self, to: &'a Self) -> Result<(&'a str, &'a str), FsError> {
+        let (Name::Normal(old), Name::Normal(new)) = (&self.name, &to.name) else { return Err(FsError::Busy) };
+        let (_, kind) = self.existing()?;
+        if kind != FileType::Directory && (self.slash || to.slash) {
+            return Err(FsError::NotDirectory);
+        }
+        Ok((old, new))
+    }
+}
+
+/// Walks `path` from `root` if it is absolute, else from `cwd` (which is a directory).
+///
+/// A missing last component is no error here: `node` is `None`, and with [`Last::Follow`] `parent` and `name` say where a
+/// dangling link points, which is where `open` creates the file.
+pub fn resolve<T: Tree + ?Sized>(
+    tree: &T,
+    root: T::Node,
+    cwd: T::Node,
+    path: &str,
+    last: Last,
+) -> Result<Resolved<T::Node>, FsError> {
+    if path.is_empty() {
+        return Err(FsError::NoEntry);
+    }
+    if path.len() > PATH_MAX {
+        return Err(FsError::NameTooLong);
+    }
+    if path.contains('\0') {
+        return Err(FsError::Invalid);
+    }
+    let mut expanded: String;
+    let mut text = path;
+    let mut links = 0;
+    let mut dir = cwd;
+    'walk: loop {
+        if text.starts_with('/') {
+            dir = root;
+        }
+        let mut rest = text.trim_start_matches('/');
+        if rest.is_empty() {
+            return Ok(Resolved { parent: root, name: Name::Root, node: Some((root, FileType::Directory)), slash: true });
+        }
+        loop {
+            let (name, tail) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let slash = !tail.is_empty();
+            rest = tail.trim_start_matches('/');
+            let is_last = rest.is_empty();
+            if name == "." || name == ".." {
+                let parent = dir;
+                if name == ".." {
+                    dir = tree.parent(dir)?;
+                }
+                if is_last {
+                    let name = if name == "." { Name::Dot } else { Name::DotDot };
+                    return Ok(Resolved { parent, name, node: Some((dir, FileType::Directory)), slash });
+                }
+                continue;
+            }
+            let (node, kind) = match tree.lookup(dir, name) {
+                Ok(found) => found,
+                Err(FsError::NoEntry) if is_last => {
+                    return Ok(Resolved { parent: dir, name: Name::Normal(name.to_owned()), node: None, slash });
+                }
+                Err(error) => return Err(error),
+            };
+            let follow = match last {
+                Last::Follow => true,
+                Last::NoFollow => !is_last || slash,
+                Last::Entry => !is_last,
+            };
+            if kind == FileType::Symlink && follow {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(FsError::Loop);
+                }
+                let mut target = tree.readlink(node)?;
+                if target.is_empty() {
+                    return Err(FsError::NoEntry);
+                }
+                target.push_str(tail);
+                expanded = target;
+                text = &expanded;
+                continue 'walk;
+            }
+            if is_last {
+                if slash && last != Last::Entry && kind != FileType::Directory {
+                    return Err(FsError::NotDirectory);
+                }
+                return Ok(Resolved { parent: dir, name: Name::Normal(name.to_owned()), node: Some((node, kind)), slash });
+            }
+            if kind != FileType::Directory {
+                return Err(FsError::NotDirectory);
+            }
+            dir = node;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The last committed state, read through a connection of its own.
+
+use std::cell::Cell;
+use std::sync::{Arc, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::calls::{self, Call, Filter};
+use crate::database::Shared;
+use crate::error::{Error, Fault, FsError};
+use crate::fs::{Fs, Volume};
+use crate::kv::{self, Value};
+use crate::node::{Entry, FileType, Ino, ROOT, Stat};
+use crate::path::Tree;
+use crate::quota::Usage;
+use crate::rows;
+
+/// Reads what is committed. Each call sees one state, also when it needs many rows; the next call sees the newest.
+pub struct Reader {
+    /// `None` only while dropping.
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+    depth: Cell<u32>,
+}
+
+impl Reader {
+    pub(crate) fn new(connection: Connection, shared: Arc<Shared>) -> Self {
+        Self { connection: Some(connection), shared, depth: Cell::new(0) }
+    }
+
+    /// Operations on paths.
+    #[must_use]
+    pub fn fs(&self) -> Fs<'_, Self> {
+        Fs::new(self)
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
+        Ok(self.rows(|connection| Ok(kv::get(connection, key)?))?)
+    }
+
+    /// The keys that start with `prefix`, in order.
+    pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
+        Ok(self.rows(|connection| Ok(kv::keys(connection, prefix)?))?)
+    }
+
+    /// Recorded calls, newest first.
+    pub fn calls(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
+        Ok(self.rows(|connection| Ok(calls::list(connection, filter)?))?)
+    }
+
+    /// One recorded call.
+    pub fn call(&self, id: i64) -> Result<Option<Call>, Error> {
+        Ok(self.rows(|connection| Ok(calls::get(connection, id)?))?)
+    }
+
+    /// What is used.
+    pub fn used(&self) -> Result<Usage, Error> {
+        Ok(self.rows(|connection| Ok(rows::usage(connection)?))?)
+    }
+
+    /// Runs `work` on one state.
+    pub(crate) fn rows<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let connection = self.connection.as_ref().ok_or(FsError::Io)?;
+        if self.depth.get() > 0 {
+            return work(connection);
+        }
+        let _turn = self.shared.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner));
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        self.depth.set(1);
+        let result = work(connection);
+        self.depth.set(0);
+        connection.prepare_cached("COMMIT")?.execute([])?;
+        result
+    }
+
+    fn node(&self, ino: Ino) -> Result<Stat, Fault> {
+        self.rows(|connection| Ok(rows::inode(connection, ino)?.ok_or(FsError::NoEntry)?))
+    }
+}
+
+impl Tree for Reader {
+    type Node = Ino;
+
+    fn lookup(&self, dir: Ino, name: &str) -> Result<(Ino, FileType), FsError> {
+        self.rows(|connection| match rows::dentry(connection, dir, name)? {
+            Some(ino) => Ok((ino, self.node(ino)?.file_type())),
+            None if !self.node(dir)?.is_dir() => Err(FsError::NotDirectory.into()),
+            None if name.len() > self.shared.options.quota.name => Err(FsError::NameTooLong.into()),
+            None => Err(FsError::NoEntry.into()),
+        })
+        .map_err(|fault| fault.as_fs())
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino, FsError> {
+        if dir == ROOT {
+            return Ok(ROOT);
+        }
+        self.rows(|connection| Ok(rows::place(connection, dir)?.ok_or(FsError::NoEntry)?.0)).map_err(|fault| fault.as_fs())
+    }
+
+    fn readlink(&self, link: Ino) -> Result<String, FsError> {
+        self.rows(|connection| Ok(rows::target(connection, link)?.ok_or(FsError::Invalid)?)).map_err(|fault| fault.as_fs())
+    }
+}
+
+impl Volume for Reader {
+    fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
+        self.node(ino).map_err(|fault| fault.as_fs())
+    }
+
+    fn read(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        self.rows(|connection| {
+            let stat = self.node(ino)?;
+            if stat.is_dir() {
+                return Err(FsError::IsDirectory.into());
+            }
+            let chunk = self.shared.chunk_bytes() as u64;
+            let total = usize::try_from(stat.size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+            let mut done = 0;
+            while let Some(rest) = buffer.get_mut(done..total).filter(|rest| !rest.is_empty()) {
+                let at = offset + done as u64;
+                let start = usize::try_from(at % chunk).unwrap_or(0);
+                let len = rest.len().min(self.shared.chunk_bytes() - start);
+                let Some(out) = rest.get_mut(..len) else { break };
+                let found = rows::chunk(connection, ino, at / chunk, |data| rows::copy(data, start, out))?;
+                if found.is_none() {
+                    out.fill(0);
+                }
+                done += len;
+            }
+            Ok(total)
+        })
+        .map_err(|fault| fault.as_fs())
+    }
+
+    fn readdir(&self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        self.rows(|connection| {
+            if !self.node(dir)?.is_dir() {
+                return Err(FsError::NotDirectory.into());
+            }
+            Ok(rows::entries(connection, dir, cookie, limit)?.into_iter().map(|(entry, _)| entry).collect())
+        })
+        .map_err(|fault| fault.as_fs())
+    }
+
+    fn at_once<T>(&self, work: impl FnOnce() -> Result<T, FsError>) -> Result<T, FsError> {
+        self.rows(|_| Ok(work()?)).map_err(|fault| fault.as_fs())
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shared.return_reader(connection);
+        }
+    }
+}

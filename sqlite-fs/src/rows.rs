@@ -1,0 +1,140 @@
+//! The statements that read rows, shared by the writing store and by readers.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFMT, Stat};
+use crate::quota::Usage;
+
+const NANOS: i64 = 1_000_000_000;
+
+/// Seconds and nanoseconds, as the table has them.
+pub(crate) fn split(time: i64) -> (i64, i64) {
+    (time.div_euclid(NANOS), time.rem_euclid(NANOS))
+}
+
+/// Nanoseconds since 1970; what does not fit is clamped.
+pub(crate) fn join(seconds: i64, nanos: i64) -> i64 {
+    seconds.saturating_mul(NANOS).saturating_add(nanos.clamp(0, NANOS - 1))
+}
+
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<Stat>> {
+    connection
+        .prepare_cached(
+            "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec
+             FROM fs_inode WHERE ino=?1",
+        )?
+        .query_row([signed(ino)], |row| {
+            let mode = u32::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
+            let stored = u32::try_from(row.get::<_, i64>(1)?).unwrap_or(1);
+            // Other writers store 1 or 2 for every directory.
+            let nlink = if mode & S_IFMT == S_IFDIR { stored.max(2) } else { stored };
+            Ok(Stat {
+                ino,
+                mode,
+                nlink,
+                uid: u32::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+                gid: u32::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+                rdev: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
+                size: u64::try_from(row.get::<_, i64>(5)?).unwrap_or(0),
+                atime: join(row.get(6)?, row.get(7)?),
+                mtime: join(row.get(8)?, row.get(9)?),
+                ctime: join(row.get(10)?, row.get(11)?),
+            })
+        })
+        .optional()
+}
+
+pub(crate) fn dentry(connection: &Connection, dir: Ino, name: &str) -> rusqlite::Result<Option<Ino>> {
+    connection
+        .prepare_cached("SELECT ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
+        .query_row(params![signed(dir), name], |row| row.get::<_, i64>(0))
+        .optional()
+        .map(|found| found.and_then(|ino| u64::try_from(ino).ok()))
+}
+
+/// One place where an inode is; scans the table, so the answer is worth remembering.
+pub(crate) fn place(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<(Ino, String)>> {
+    connection
+        .prepare_cached("SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 LIMIT 1")?
+        .query_row([signed(ino)], |row| Ok((u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0), row.get(1)?)))
+        .optional()
+}
+
+/// Entries after `cookie`; the type is `None` where the inode has no row yet.
+pub(crate) fn entries(
+    connection: &Connection,
+    dir: Ino,
+    cookie: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<(Entry, Option<FileType>)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
+         WHERE d.parent_ino=?1 AND d.id>?2 ORDER BY d.id LIMIT ?3",
+    )?;
+    let rows = statement.query_map(params![signed(dir), signed(cookie), signed(limit as u64)], |row| {
+        let mode: Option<i64> = row.get(3)?;
+        let kind = mode.map(|mode| FileType::of_mode(u32::try_from(mode).unwrap_or(0)));
+        let entry = Entry {
+            name: row.get(1)?,
+            ino: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+            kind: kind.unwrap_or(FileType::File),
+            cookie: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+        };
+        Ok((entry, kind))
+    })?;
+    rows.collect()
+}
+
+pub(crate) fn has_entries(connection: &Connection, dir: Ino) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM fs_dentry WHERE parent_ino=?1 LIMIT 1")?.exists([signed(dir)])
+}
+
+/// Hands the stored bytes of a chunk to `take`; `None` if there is no such row.
+pub(crate) fn chunk<T>(
+    connection: &Connection,
+    ino: Ino,
+    index: u64,
+    take: impl FnOnce(&[u8]) -> T,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = connection.prepare_cached("SELECT data FROM fs_data WHERE ino=?1 AND chunk_index=?2")?;
+    let mut rows = statement.query(params![signed(ino), signed(index)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(take(row.get_ref(0)?.as_bytes()?)))
+}
+
+/// Copies from `start` on and fills the rest with zeros.
+pub(crate) fn copy(data: &[u8], start: usize, out: &mut [u8]) {
+    let data = data.get(start..).unwrap_or_default();
+    let len = data.len().min(out.len());
+    let (head, tail) = out.split_at_mut(len);
+    head.copy_from_slice(data.get(..len).unwrap_or_default());
+    tail.fill(0);
+}
+
+pub(crate) fn target(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<String>> {
+    connection.prepare_cached("SELECT target FROM fs_symlink WHERE ino=?1")?.query_row([signed(ino)], |row| row.get(0)).optional()
+}
+
+pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
+    connection
+        .prepare_cached("SELECT count(*), coalesce(sum(size) FILTER (WHERE (mode & 61440)=32768), 0) FROM fs_inode")?
+        .query_row([], |row| {
+            Ok(Usage {
+                inodes: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+                bytes: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
+            })
+        })
+}
+
+/// The next free number of a table with AUTOINCREMENT.
+pub(crate) fn next_id(connection: &Connection, table: &str) -> rusqlite::Result<i64> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name=?1")?
+        .query_row([table], |row| row.get(0))
+        .optional()?;
+    Ok(last.unwrap_or(0).saturating_add(1))
+}

@@ -1,0 +1,130 @@
+//! The small file beside a database: who has it open, and which call is running.
+//!
+//! It is locked while the database is open for writing and removed on a clean close. A process that dies leaves it
+//! behind, and with it the call that was running: the next open records that call as interrupted. Writing the note is
+//! one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Where the note starts; before it, the holder's process id as text.
+const NOTE_AT: u64 = 32;
+/// A note that claims more is damaged.
+const NOTE_MAX: usize = 64 << 20;
+
+pub(crate) struct Side {
+    file: File,
+    path: PathBuf,
+    noted: bool,
+}
+
+/// What the last holder left behind.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// It did not close the database.
+    pub(crate) unclean: bool,
+    /// The call it was running.
+    pub(crate) note: Option<Vec<u8>>,
+}
+
+impl Side {
+    /// The lock's path for a database.
+    pub(crate) fn path_for(database: &Path) -> PathBuf {
+        let mut name = database.as_os_str().to_owned();
+        name.push("-running");
+        PathBuf::from(name)
+    }
+
+    pub(crate) fn acquire(database: &Path) -> Result<(Self, Left), Error> {
+        let path = Self::path_for(database);
+        let disk = |source| Error::Disk { path: path.clone(), source };
+        loop {
+            let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(disk)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::Locked { path: database.to_owned(), pid: holder(&mut file) });
+                }
+                Err(TryLockError::Error(source)) => return Err(disk(source)),
+            }
+            // Its last holder may have removed it between our open and our lock.
+            if !is_at(&file, &path) {
+                continue;
+            }
+            let mut left = Vec::new();
+            file.read_to_end(&mut left).map_err(disk)?;
+            let left = Left { unclean: !left.is_empty(), note: note(&left) };
+            let mut side = Self { file, path: path.clone(), noted: false };
+            let line = format!("{:<31}\n", std::process::id());
+            side.write_at(0, line.as_bytes()).map_err(disk)?;
+            return Ok((side, left));
+        }
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.write_all(bytes)
+    }
+
+    /// Leaves a note of the running call.
+    pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut record = Vec::with_capacity(bytes.len() + 16);
+        record.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        record.extend_from_slice(&checksum(bytes).to_le_bytes());
+        record.extend_from_slice(bytes);
+        self.noted = true;
+        self.write_at(NOTE_AT, &record).map_err(|source| Error::Disk { path: self.path.clone(), source })
+    }
+
+    /// Takes the note away: the call is recorded.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.noted) {
+            // A stale note is recognised by its call's number, so a failure here loses nothing.
+            let _ = self.write_at(NOTE_AT, &0u64.to_le_bytes());
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        // Removed while still locked: whoever waits finds that the path is another file by then.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = [0; NOTE_AT as usize];
+    let len = file.read(&mut text).ok()?;
+    std::str::from_utf8(text.get(..len)?).ok()?.trim().parse().ok()
+}
+
+fn note(bytes: &[u8]) -> Option<Vec<u8>> {
+    let record = bytes.get(NOTE_AT as usize..)?;
+    let (len, rest) = record.split_first_chunk::<8>()?;
+    let (sum, rest) = rest.split_first_chunk::<8>()?;
+    let len = usize::try_from(u64::from_le_bytes(*len)).ok().filter(|len| (1..NOTE_MAX).contains(len))?;
+    let text = rest.get(..len)?;
+    (checksum(text) == u64::from_le_bytes(*sum)).then(|| text.to_vec())
+}
+
+/// FNV-1a: tells a torn note, no more.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}

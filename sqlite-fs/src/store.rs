@@ -1,0 +1,294 @@
+//! What a transaction works on: the writing connection with its caches.
+//!
+//! Names are written through (one row each); inodes and file contents are written back, at commit or when the caches
+//! are full. The caches outlive the transaction: this process is the only writer, and SQLite's `data_version` tells if
+//! someone ignored the lock.
+
+mod changes;
+mod data;
+mod names;
+mod nodes;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+pub use changes::{Change, ChangeKind};
+
+use crate::calls::OpenCall;
+use crate::clock::Clock;
+use crate::error::{Error, Fault, FsError};
+use crate::interrupt::Interrupter;
+use crate::node::Ino;
+use crate::quota::{Quota, Usage};
+use crate::rows;
+use crate::side::Side;
+use changes::Journal;
+use data::Chunks;
+use names::Names;
+use nodes::Node;
+
+/// Inode numbers come from us, so a multiplication spreads them well enough.
+#[derive(Default)]
+pub(crate) struct InoHasher(u64);
+
+impl Hasher for InoHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+pub(crate) type InoMap<V> = HashMap<Ino, V, BuildHasherDefault<InoHasher>>;
+
+/// Inodes remembered before the caches are written back and emptied: about 4 MiB.
+const NODES_MAX: usize = 16 * 1024;
+
+pub(crate) struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) quota: Quota,
+    pub(crate) interrupter: Interrupter,
+    pub(crate) side: Option<Side>,
+    pub(crate) open_calls: Vec<OpenCall>,
+    pub(crate) next_call: Option<i64>,
+    chunk_bytes: usize,
+    nodes: InoMap<Node>,
+    /// Unlinked but held: in no table once the transaction ends.
+    orphans: InoMap<Node>,
+    holds: InoMap<u32>,
+    names: Names,
+    chunks: Chunks,
+    journal: Journal,
+    usage: Option<Usage>,
+    next_ino: Option<Ino>,
+    data_version: i64,
+    began: bool,
+    savepoints: u32,
+    /// Why SQLite rolled the transaction back by itself.
+    lost: Option<String>,
+}
+
+/// What a savepoint remembers beside SQLite.
+pub(crate) struct Mark {
+    number: u32,
+    orphans: InoMap<Node>,
+    journal: Journal,
+    usage: Option<Usage>,
+    open_calls: usize,
+}
+
+impl Store {
+    pub(crate) fn new(
+        mut connection: Connection,
+        chunk_bytes: usize,
+        clock: Arc<dyn Clock>,
+        quota: Quota,
+        interrupter: Interrupter,
+        side: Option<Side>,
+    ) -> rusqlite::Result<Self> {
+        let watch = interrupter.clone();
+        connection.progress_handler(1000, Some(move || watch.stops_statement()))?;
+        Ok(Self {
+            connection,
+            clock,
+            quota,
+            interrupter,
+            side,
+            open_calls: Vec::new(),
+            next_call: None,
+            chunk_bytes,
+            nodes: InoMap::default(),
+            orphans: InoMap::default(),
+            holds: InoMap::default(),
+            names: Names::default(),
+            chunks: Chunks::default(),
+            journal: Journal::default(),
+            usage: None,
+            next_ino: None,
+            data_version: 0,
+            began: false,
+            savepoints: 0,
+            lost: None,
+        })
+    }
+
+    /// Runs one operation: starts the SQLite transaction if it is the first, and notes if SQLite gave it up.
+    pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.lost.is_some() {
+            return Err(FsError::Io.into());
+        }
+        if self.interrupter.take() {
+            return Err(FsError::Interrupted.into());
+        }
+        if !self.began {
+            self.start()?;
+        }
+        let result = work(self);
+        if let Err(Fault::Sql(error)) = &result {
+            if self.connection.is_autocommit() {
+                self.lost = Some(error.to_string());
+            }
+            self.interrupter.clear();
+        }
+        result
+    }
+
+    fn start(&mut self) -> Result<(), Fault> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.began = true;
+        let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if version != self.data_version {
+            self.forget();
+            self.data_version = version;
+        }
+        Ok(())
+    }
+
+    /// Between two statements of a longer operation.
+    fn breathe(&self) -> Result<(), Fault> {
+        if self.interrupter.take() { Err(FsError::Interrupted.into()) } else { Ok(()) }
+    }
+
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.clock.now()
+    }
+
+    pub(crate) fn usage(&mut self) -> Result<Usage, Fault> {
+        if let Some(usage) = self.usage {
+            return Ok(usage);
+        }
+        // Only asked before anything was written, or after `flush`: the rows are the truth.
+        self.flush()?;
+        let mut usage = self.interrupter.reading(|| rows::usage(&self.connection))?;
+        for node in self.orphans.values() {
+            usage.inodes += 1;
+            usage.bytes += node.stat.size;
+        }
+        self.usage = Some(usage);
+        Ok(usage)
+    }
+
+    /// Writes everything that is only in memory, as rows of the open transaction.
+    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+        self.flush_chunks()?;
+        self.flush_nodes()
+    }
+
+    /// Keeps the caches within their bounds.
+    fn trim(&mut self) -> Result<(), Fault> {
+        if self.nodes.len() > NODES_MAX {
+            self.flush()?;
+            self.nodes.clear();
+        }
+        self.names.trim();
+        Ok(())
+    }
+
+    pub(crate) fn commit(&mut self) -> Result<(), Error> {
+        if let Some(cause) = self.lost.take() {
+            self.rollback();
+            return Err(Error::RolledBack(cause));
+        }
+        if self.began {
+            self.interrupter.clear();
+            if let Err(fault) = self.write_all() {
+                self.rollback();
+                return Err(fault.into());
+            }
+        }
+        self.end();
+        Ok(())
+    }
+
+    fn write_all(&mut self) -> Result<(), Fault> {
+        self.drop_orphans()?;
+        self.flush_chunks()?;
+        self.fill_holes()?;
+        self.flush_nodes()?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+
+    /// Takes everything back.
+    pub(crate) fn rollback(&mut self) {
+        if self.began && !self.connection.is_autocommit() {
+            // Can only fail when there is nothing to roll back.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        if self.began {
+            self.forget();
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.began = false;
+        self.savepoints = 0;
+        self.lost = None;
+        self.holds.clear();
+        self.orphans.clear();
+        self.journal = Journal::default();
+        for node in self.nodes.values_mut() {
+            node.noted = false;
+        }
+    }
+
+    /// Empties the caches; what was not written is gone.
+    fn forget(&mut self) {
+        self.nodes.clear();
+        self.orphans.clear();
+        self.names = Names::default();
+        self.chunks = Chunks::default();
+        self.usage = None;
+        self.next_ino = None;
+        self.next_call = None;
+    }
+
+    pub(crate) fn savepoint(&mut self) -> Result<Mark, Fault> {
+        self.flush()?;
+        self.savepoints += 1;
+        self.connection.execute_batch(&format!("SAVEPOINT s{}", self.savepoints))?;
+        Ok(Mark {
+            number: self.savepoints,
+            orphans: self.orphans.clone(),
+            journal: self.journal.clone(),
+            usage: self.usage,
+            open_calls: self.open_calls.len(),
+        })
+    }
+
+    pub(crate) fn rollback_to(&mut self, mark: &Mark) -> Result<(), Fault> {
+        self.connection.execute_batch(&format!("ROLLBACK TO s{}", mark.number))?;
+        let next_ino = self.next_ino;
+        let next_call = self.next_call;
+        self.forget();
+        // Numbers are not given twice in one transaction: a descriptor may still hold one.
+        self.next_ino = next_ino;
+        self.next_call = next_call;
+        self.orphans = mark.orphans.clone();
+        self.journal = mark.journal.clone();
+        self.usage = mark.usage;
+        self.open_calls.truncate(mark.open_calls);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

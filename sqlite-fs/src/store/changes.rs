@@ -1,0 +1,176 @@
+//! What a transaction changed, for the history.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Store;
+use crate::error::{Fault, FsError};
+use crate::node::{FileType, Ino, ROOT};
+
+/// Changes that are listed; what comes after is not.
+const CHANGES_MAX: usize = 10_000;
+
+/// What happened to a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It is new.
+    Created,
+    /// Its content changed, or another file took its place.
+    Modified,
+    /// Its mode, owner or times changed.
+    Attributes,
+    /// It is gone.
+    Deleted,
+    /// It was moved here, with all that is below it.
+    Renamed {
+        /// Where it was.
+        from: String,
+    },
+}
+
+/// One changed path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The absolute path.
+    pub path: String,
+    /// What happened.
+    pub kind: ChangeKind,
+    /// What it is (or was, where known).
+    pub file_type: Option<FileType>,
+    /// Its size now; 0 when deleted.
+    pub size: u64,
+}
+
+/// What is remembered while the transaction runs.
+#[derive(Clone, Default)]
+pub(super) struct Journal {
+    /// Path -> the inode it led to when it was first touched.
+    names: HashMap<String, Option<Ino>>,
+    content: HashSet<Ino>,
+    attributes: HashSet<Ino>,
+}
+
+impl Journal {
+    pub(super) fn attributes(&mut self, ino: Ino) {
+        if self.attributes.len() < CHANGES_MAX {
+            self.attributes.insert(ino);
+        }
+    }
+}
+
+impl Store {
+    /// A name is about to change; `before` is what it leads to now.
+    pub(super) fn note_name(&mut self, dir: Ino, name: &str, before: Option<Ino>) -> Result<(), Fault> {
+        if self.journal.names.len() < CHANGES_MAX
+            && let Some(mut path) = self.path_of(dir)?
+        {
+            if path.len() > 1 {
+                path.push('/');
+            }
+            path.push_str(name);
+            self.journal.names.entry(path).or_insert(before);
+        }
+        Ok(())
+    }
+
+    /// A file's content changed.
+    pub(super) fn note_content(&mut self, ino: Ino) -> Result<(), Fault> {
+        let node = self.file(ino)?;
+        if !std::mem::replace(&mut node.noted, true) && self.journal.content.len() < CHANGES_MAX {
+            self.journal.content.insert(ino);
+        }
+        Ok(())
+    }
+
+    /// An absolute path of an inode, unless it has none any more.
+    pub(super) fn path_of(&mut self, ino: Ino) -> Result<Option<String>, Fault> {
+        if ino == ROOT {
+            return Ok(Some("/".to_owned()));
+        }
+        let mut names = Vec::new();
+        let mut current = ino;
+        while current != ROOT {
+            let Some((parent, name)) = self.place(current)? else { return Ok(None) };
+            names.push(name);
+            current = parent;
+            if names.len() > crate::Quota::DEPTH_MAX as usize + 1 {
+                return Ok(None);
+            }
+        }
+        let mut path = String::new();
+        for name in names.iter().rev() {
+            path.push('/');
+            path.push_str(name);
+        }
+        Ok(Some(path))
+    }
+
+    pub(crate) fn changes(&mut self) -> Result<Vec<Change>, Fault> {
+        let journal = self.journal.clone();
+        let mut names: Vec<(&String, &Option<Ino>)> = journal.names.iter().collect();
+        names.sort_unstable();
+        let was: HashMap<Ino, &String> = names.iter().filter_map(|(path, before)| before.map(|ino| (ino, *path))).collect();
+        let mut now: HashMap<&String, Option<Ino>> = HashMap::new();
+        for (path, _) in &names {
+            now.insert(path, self.walk(path)?);
+        }
+        let mut changes = Vec::new();
+        let mut listed = HashSet::new();
+        let mut moved = HashSet::new();
+        for (path, before) in &names {
+            let Some(ino) = now.get(path).copied().flatten() else { continue };
+            if **before == Some(ino) {
+                continue;
+            }
+            let stat = self.stat(ino)?;
+            let origin = was.get(&ino).filter(|from| now.get(*from).copied().flatten() != Some(ino));
+            let kind = match (origin, before) {
+                (Some(from), _) => {
+                    moved.insert((*from).clone());
+                    ChangeKind::Renamed { from: (*from).clone() }
+                }
+                (None, Some(_)) => ChangeKind::Modified,
+                (None, None) => ChangeKind::Created,
+            };
+            listed.insert(ino);
+            changes.push(Change { path: (*path).clone(), kind, file_type: Some(stat.file_type()), size: stat.size });
+        }
+        for (path, before) in &names {
+            if before.is_some() && now.get(path).copied().flatten().is_none() && !moved.contains(*path) {
+                changes.push(Change { path: (*path).clone(), kind: ChangeKind::Deleted, file_type: None, size: 0 });
+            }
+        }
+        for (inodes, kind) in [(&journal.content, ChangeKind::Modified), (&journal.attributes, ChangeKind::Attributes)] {
+            for &ino in inodes {
+                if listed.contains(&ino) || self.orphans.contains_key(&ino) {
+                    continue;
+                }
+                let stat = match self.stat(ino) {
+                    Ok(stat) => stat,
+                    Err(Fault::Fs(FsError::NoEntry)) => continue,
+                    Err(fault) => return Err(fault),
+                };
+                if let Some(path) = self.path_of(ino)? {
+                    listed.insert(ino);
+                    let file_type = Some(stat.file_type());
+                    changes.push(Change { path, kind: kind.clone(), file_type, size: stat.size });
+                }
+            }
+        }
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(changes)
+    }
+
+    /// The inode at an absolute path of plain names.
+    fn walk(&mut self, path: &str) -> Result<Option<Ino>, Fault> {
+        let mut ino = ROOT;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            match self.lookup(ino, name) {
+                Ok((found, _)) => ino = found,
+                Err(Fault::Fs(FsError::NoEntry | FsError::NotDirectory)) => return Ok(None),
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(Some(ino))
+    }
+}

@@ -1,0 +1,383 @@
+//! File contents: chunks in memory, written back as whole rows.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use rusqlite::params;
+
+use super::{InoHasher, InoMap, Store};
+use crate::error::{Fault, FsError};
+use crate::node::Ino;
+use crate::rows::{self, signed};
+
+/// Contents remembered before they are written back.
+const CHUNK_CACHE_BYTES: usize = 8 << 20;
+/// What an entry costs beside its bytes.
+const ENTRY_BYTES: usize = 128;
+/// Chunks removed by one statement, so that an interrupt waits for no more than that.
+const DELETE_STEP: u64 = 256;
+
+struct Chunk {
+    data: Vec<u8>,
+    dirty: bool,
+}
+
+type ChunkMap = HashMap<u64, Chunk, BuildHasherDefault<InoHasher>>;
+
+/// Chunks by file and number.
+#[derive(Default)]
+pub(super) struct Chunks {
+    files: InoMap<ChunkMap>,
+    bytes: usize,
+}
+
+impl Chunks {
+    fn get(&self, ino: Ino, index: u64) -> Option<&Chunk> {
+        self.files.get(&ino)?.get(&index)
+    }
+
+    fn get_mut(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
+        self.files.get_mut(&ino)?.get_mut(&index)
+    }
+
+    fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>) {
+        self.bytes += data.capacity() + ENTRY_BYTES;
+        if let Some(old) = self.files.entry(ino).or_default().insert(index, Chunk { data, dirty: false }) {
+            self.bytes -= old.data.capacity() + ENTRY_BYTES;
+        }
+    }
+
+    pub(super) fn forget(&mut self, ino: Ino) {
+        self.retain(ino, |_| false);
+    }
+
+    fn retain(&mut self, ino: Ino, mut keep: impl FnMut(u64) -> bool) {
+        let Some(chunks) = self.files.get_mut(&ino) else { return };
+        chunks.retain(|&index, chunk| {
+            let kept = keep(index);
+            if !kept {
+                self.bytes -= chunk.data.capacity() + ENTRY_BYTES;
+            }
+            kept
+        });
+        if chunks.is_empty() {
+            self.files.remove(&ino);
+        }
+    }
+}
+
+/// The part of a request that falls into one chunk.
+struct Part {
+    index: u64,
+    start: usize,
+    len: usize,
+}
+
+impl Store {
+    fn part(&self, offset: u64, left: usize) -> Part {
+        let chunk = self.chunk_bytes as u64;
+        let start = usize::try_from(offset % chunk).unwrap_or(0);
+        Part { index: offset / chunk, start, len: left.min(self.chunk_bytes - start) }
+    }
+
+    /// How long a chunk of a file of `size` bytes is.
+    fn chunk_len(&self, size: u64, index: u64) -> usize {
+        let from = index.saturating_mul(self.chunk_bytes as u64);
+        usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX).min(self.chunk_bytes)
+    }
+
+    /// Brings a chunk into memory; a missing row is empty, a short one is padded when it is used.
+    fn load(&mut self, ino: Ino, index: u64, has_data: bool) -> Result<(), Fault> {
+        if self.chunks.get(ino, index).is_some() {
+            return Ok(());
+        }
+        let data = if has_data { rows::chunk(&self.connection, ino, index, <[u8]>::to_vec)? } else { None };
+        let mut data = data.unwrap_or_default();
+        data.truncate(self.chunk_bytes);
+        self.make_room()?;
+        self.chunks.insert(ino, index, data);
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<(), Fault> {
+        if self.chunks.bytes > CHUNK_CACHE_BYTES {
+            self.flush_chunks()?;
+            self.chunks = Chunks::default();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&mut self, ino: Ino, mut offset: u64, buffer: &mut [u8]) -> Result<usize, Fault> {
+        let node = self.file(ino)?;
+        let (size, has_data) = (node.stat.size, node.has_data);
+        let total = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..total).filter(|rest| !rest.is_empty()) {
+            let part = self.part(offset, rest.len());
+            let Some(out) = rest.get_mut(..part.len) else { break };
+            let whole = part.start == 0 && part.len == self.chunk_len(size, part.index);
+            if whole && self.chunks.get(ino, part.index).is_none() {
+                // Nobody asks twice for a chunk that was read whole: do not keep it.
+                let copied = match has_data {
+                    true => rows::chunk(&self.connection, ino, part.index, |data| rows::copy(data, 0, out))?,
+                    false => None,
+                };
+                if copied.is_none() {
+                    out.fill(0);
+                }
+                self.breathe()?;
+            } else {
+                self.load(ino, part.index, has_data)?;
+                let data = self.chunks.get(ino, part.index).map_or(&[][..], |chunk| &chunk.data);
+                rows::copy(data, part.start, out);
+            }
+            done += part.len;
+            offset += part.len as u64;
+        }
+        if total > 0 {
+            self.accessed(ino)?;
+        }
+        Ok(total)
+    }
+
+    /// How many bytes of a growth to `end` are allowed: 0 is never returned.
+    fn charge(&mut self, ino: Ino, end: u64) -> Result<u64, Fault> {
+        let size = self.file(ino)?.stat.size;
+        if end <= size {
+            return Ok(end);
+        }
+        let limit = end.min(self.quota.file_size);
+        if limit <= size && limit < end {
+            return Err(FsError::FileTooBig.into());
+        }
+        let usage = self.usage()?;
+        let room = self.quota.bytes.saturating_sub(usage.bytes);
+        let allowed = limit.min(size.saturating_add(room));
+        if allowed <= size {
+            return Err(FsError::NoSpace.into());
+        }
+        Ok(allowed)
+    }
+
+    /// Sets a new size in memory and in the usage.
+    fn resize(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
+        let now = self.now();
+        self.usage()?;
+        let node = self.file(ino)?;
+        let old = std::mem::replace(&mut node.stat.size, size);
+        node.stat.mtime = now;
+        node.stat.ctime = now;
+        node.dirty = true;
+        if let Some(usage) = &mut self.usage {
+            usage.bytes = usage.bytes.saturating_sub(old).saturating_add(size);
+        }
+        Ok(())
+    }
+
+    /// Grows the file with zeros, in memory only: whole chunks of them get their rows at commit.
+    fn grow(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
+        let node = self.file(ino)?;
+        let (old, has_data) = (node.stat.size, node.has_data);
+        let tail = old / self.chunk_bytes as u64;
+        if old % self.chunk_bytes as u64 != 0 {
+            self.load(ino, tail, has_data)?;
+            let len = self.chunk_len(size, tail);
+            if let Some(chunk) = self.chunks.get_mut(ino, tail) {
+                let before = chunk.data.capacity();
+                chunk.data.resize(len, 0);
+                chunk.dirty = true;
+                self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, tail));
+            }
+        }
+        let first_whole = old.div_ceil(self.chunk_bytes as u64);
+        if size > first_whole * self.chunk_bytes as u64 {
+            self.file(ino)?.holes = true;
+        }
+        self.resize(ino, size)
+    }
+
+    pub(crate) fn write(&mut self, ino: Ino, mut offset: u64, bytes: &[u8]) -> Result<usize, Fault> {
+        self.file(ino)?;
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let wanted = offset.checked_add(bytes.len() as u64).ok_or(FsError::FileTooBig)?;
+        let end = self.charge(ino, wanted)?;
+        let size = self.file(ino)?.stat.size;
+        if end <= offset {
+            return Err(if end == self.quota.file_size { FsError::FileTooBig } else { FsError::NoSpace }.into());
+        }
+        if offset > size {
+            self.grow(ino, offset)?;
+        }
+        let total = usize::try_from(end - offset).unwrap_or(usize::MAX).min(bytes.len());
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..total).filter(|rest| !rest.is_empty()) {
+            let part = self.part(offset, rest.len());
+            let Some(input) = rest.get(..part.len) else { break };
+            match self.write_part(ino, &part, input) {
+                Ok(()) => {}
+                // What is already there counts, as with a signal on Linux.
+                Err(Fault::Fs(FsError::Interrupted)) if done > 0 => break,
+                Err(fault) => return Err(fault),
+            }
+            done += part.len;
+            offset += part.len as u64;
+        }
+        let size = self.file(ino)?.stat.size.max(offset);
+        self.resize(ino, size)?;
+        self.note_content(ino)?;
+        Ok(done)
+    }
+
+    fn write_part(&mut self, ino: Ino, part: &Part, input: &[u8]) -> Result<(), Fault> {
+        let node = self.file(ino)?;
+        let (size, has_data) = (node.stat.size, node.has_data);
+        if part.len == self.chunk_bytes && self.chunks.get(ino, part.index).is_none() {
+            // A whole chunk at once goes straight to its row.
+            self.breathe()?;
+            put_chunk(&self.connection, ino, part.index, input)?;
+            self.file(ino)?.has_data = true;
+            return Ok(());
+        }
+        let replaces = part.start == 0 && part.len >= self.chunk_len(size, part.index);
+        self.load(ino, part.index, has_data && !replaces)?;
+        let Some(chunk) = self.chunks.get_mut(ino, part.index) else { return Err(FsError::Io.into()) };
+        let before = chunk.data.capacity();
+        let end = part.start + part.len;
+        if part.start == chunk.data.len() {
+            chunk.data.extend_from_slice(input);
+        } else {
+            if chunk.data.len() < end {
+                chunk.data.resize(end, 0);
+            }
+            if let Some(out) = chunk.data.get_mut(part.start..end) {
+                out.copy_from_slice(input);
+            }
+        }
+        chunk.dirty = true;
+        self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, part.index));
+        Ok(())
+    }
+
+    pub(crate) fn append(&mut self, ino: Ino, bytes: &[u8]) -> Result<u64, Fault> {
+        let size = self.file(ino)?.stat.size;
+        let written = self.write(ino, size, bytes)?;
+        Ok(size + written as u64)
+    }
+
+    pub(crate) fn truncate(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
+        let old = self.file(ino)?.stat.size;
+        if size > old {
+            if size > self.quota.file_size {
+                return Err(FsError::FileTooBig.into());
+            }
+            if self.charge(ino, size)? < size {
+                return Err(FsError::NoSpace.into());
+            }
+            self.grow(ino, size)?;
+        } else {
+            self.shrink(ino, size, old)?;
+        }
+        self.note_content(ino)
+    }
+
+    fn shrink(&mut self, ino: Ino, size: u64, old: u64) -> Result<(), Fault> {
+        let has_data = self.file(ino)?.has_data;
+        let keep = size.div_ceil(self.chunk_bytes as u64);
+        if size < old {
+            self.chunks.retain(ino, |index| index < keep);
+            if has_data && keep < old.div_ceil(self.chunk_bytes as u64) {
+                self.delete_chunks(ino, keep)?;
+            }
+            let tail = size / self.chunk_bytes as u64;
+            let len = self.chunk_len(size, tail);
+            if len > 0 {
+                self.load(ino, tail, has_data)?;
+                if let Some(chunk) = self.chunks.get_mut(ino, tail) {
+                    // A missing row is a hole: it becomes the zeros it stands for.
+                    chunk.data.resize(len, 0);
+                    chunk.dirty = true;
+                }
+            }
+            if size == 0 {
+                let node = self.file(ino)?;
+                node.has_data = false;
+                node.holes = false;
+            }
+        }
+        self.resize(ino, size)
+    }
+
+    /// Removes the rows of a file from chunk `first` on.
+    pub(super) fn delete_chunks(&mut self, ino: Ino, first: u64) -> Result<(), Fault> {
+        let mut last: i64 = self
+            .connection
+            .prepare_cached("SELECT coalesce(max(chunk_index), -1) FROM fs_data WHERE ino=?1")?
+            .query_row([signed(ino)], |row| row.get(0))?;
+        let first = signed(first);
+        while last >= first {
+            // From the end, so that an interrupted removal leaves a shorter file and no hole.
+            let from = first.max(last - signed(DELETE_STEP) + 1);
+            self.connection
+                .prepare_cached("DELETE FROM fs_data WHERE ino=?1 AND chunk_index BETWEEN ?2 AND ?3")?
+                .execute(params![signed(ino), from, last])?;
+            last = from - 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush_chunks(&mut self) -> Result<(), Fault> {
+        let mut dirty: Vec<(Ino, u64)> = Vec::new();
+        for (&ino, chunks) in &self.chunks.files {
+            dirty.extend(chunks.iter().filter(|(_, chunk)| chunk.dirty).map(|(&index, _)| (ino, index)));
+        }
+        dirty.sort_unstable();
+        for (ino, index) in dirty {
+            let Some(chunk) = self.chunks.files.get_mut(&ino).and_then(|chunks| chunks.get_mut(&index)) else {
+                continue;
+            };
+            put_chunk(&self.connection, ino, index, &chunk.data)?;
+            chunk.dirty = false;
+            if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
+                node.has_data = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives every chunk its row: other readers of the format take a missing one for the end.
+    pub(super) fn fill_holes(&mut self) -> Result<(), Fault> {
+        let sparse: Vec<(Ino, u64)> =
+            self.nodes.values().filter(|node| node.holes).map(|node| (node.stat.ino, node.stat.size)).collect();
+        for (ino, size) in sparse {
+            let mut insert = self.connection.prepare_cached(
+                "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, zeroblob(?3)) ON CONFLICT DO NOTHING",
+            )?;
+            for index in 0..size.div_ceil(self.chunk_bytes as u64) {
+                insert.execute(params![signed(ino), signed(index), signed(self.chunk_len(size, index) as u64)])?;
+            }
+            drop(insert);
+            if let Some(node) = self.nodes.get_mut(&ino) {
+                node.holes = false;
+                node.has_data = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_chunk(connection: &rusqlite::Connection, ino: Ino, index: u64, data: &[u8]) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, ?3)
+             ON CONFLICT (ino, chunk_index) DO UPDATE SET data=excluded.data",
+        )?
+        .execute(params![signed(ino), signed(index), data])?;
+    Ok(())
+}
+
+/// Memory that a chunk took since `before`.
+fn chunk_growth(before: usize, chunk: Option<&Chunk>) -> usize {
+    chunk.map_or(0, |chunk| chunk.data.capacity().saturating_sub(before))
+}

@@ -1,0 +1,366 @@
+//! Directories: names to inodes, and the operations that create, remove and move them.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::{InoMap, Store};
+use crate::error::{Fault, FsError};
+use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFLNK, S_IFREG};
+use crate::rows::{self, signed};
+
+/// Names remembered before the cache is emptied: about 8 MiB.
+const NAMES_MAX: usize = 64 * 1024;
+/// Names of one inode, as on ext4.
+const LINKS_MAX: u32 = 65_000;
+/// Longest target of a symbolic link.
+const TARGET_MAX: usize = 4095;
+
+/// What is known of directories.
+#[derive(Default)]
+pub(super) struct Names {
+    /// `None`: known not to exist.
+    entries: InoMap<HashMap<Box<str>, Option<Ino>>>,
+    /// Where an inode was last seen; for a directory this is where it is.
+    places: InoMap<(Ino, Box<str>)>,
+    count: usize,
+}
+
+impl Names {
+    fn get(&self, dir: Ino, name: &str) -> Option<Option<Ino>> {
+        self.entries.get(&dir)?.get(name).copied()
+    }
+
+    fn set(&mut self, dir: Ino, name: &str, ino: Option<Ino>) {
+        let entries = self.entries.entry(dir).or_default();
+        match entries.get_mut(name) {
+            Some(known) => *known = ino,
+            None => {
+                entries.insert(name.into(), ino);
+                self.count += 1;
+            }
+        }
+        if let Some(ino) = ino {
+            self.places.insert(ino, (dir, name.into()));
+        }
+    }
+
+    pub(super) fn forget_place(&mut self, ino: Ino) {
+        self.places.remove(&ino);
+        if let Some(entries) = self.entries.remove(&ino) {
+            self.count -= entries.len();
+        }
+    }
+
+    pub(super) fn trim(&mut self) {
+        if self.count > NAMES_MAX || self.places.len() > NAMES_MAX {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Store {
+    /// The inode behind a name, if there is one.
+    fn find(&mut self, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
+        if let Some(known) = self.names.get(dir, name) {
+            return Ok(known);
+        }
+        self.directory(dir)?;
+        if name.len() > self.quota.name {
+            return Err(FsError::NameTooLong.into());
+        }
+        let found = rows::dentry(&self.connection, dir, name)?;
+        self.names.trim();
+        self.names.set(dir, name, found);
+        Ok(found)
+    }
+
+    pub(crate) fn lookup(&mut self, dir: Ino, name: &str) -> Result<(Ino, FileType), Fault> {
+        let ino = match name {
+            "" => return Err(FsError::NoEntry.into()),
+            "." => self.directory(dir)?.stat.ino,
+            ".." => self.parent(dir)?,
+            _ => match self.find(dir, name)? {
+                Some(ino) => ino,
+                None => {
+                    self.directory(dir)?;
+                    return Err(FsError::NoEntry.into());
+                }
+            },
+        };
+        Ok((ino, self.node(ino)?.stat.file_type()))
+    }
+
+    /// Where an inode is, remembered or searched.
+    pub(super) fn place(&mut self, ino: Ino) -> Result<Option<(Ino, String)>, Fault> {
+        if let Some((dir, name)) = self.names.places.get(&ino) {
+            return Ok(Some((*dir, name.to_string())));
+        }
+        let found = self.interrupter.reading(|| rows::place(&self.connection, ino))?;
+        if let Some((dir, name)) = &found {
+            self.names.places.insert(ino, (*dir, name.as_str().into()));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn parent(&mut self, dir: Ino) -> Result<Ino, Fault> {
+        if dir == ROOT {
+            return Ok(ROOT);
+        }
+        if let Some((parent, _)) = self.names.places.get(&dir) {
+            return Ok(*parent);
+        }
+        if self.directory(dir)?.stat.nlink == 0 {
+            return Err(FsError::NoEntry.into());
+        }
+        Ok(self.place(dir)?.ok_or(FsError::NoEntry)?.0)
+    }
+
+    /// How many directories are above.
+    fn depth(&mut self, mut dir: Ino) -> Result<u32, Fault> {
+        let mut depth = 0;
+        while dir != ROOT {
+            dir = self.parent(dir)?;
+            depth += 1;
+            if depth > crate::Quota::DEPTH_MAX + 1 {
+                break;
+            }
+        }
+        Ok(depth)
+    }
+
+    /// Whether a new name may go into a directory.
+    fn check_new(&mut self, dir: Ino, name: &str) -> Result<(), Fault> {
+        if name.is_empty() {
+            return Err(FsError::NoEntry.into());
+        }
+        if name == "." || name == ".." {
+            return Err(FsError::Exists.into());
+        }
+        if name.contains(['/', '\0']) {
+            return Err(FsError::Invalid.into());
+        }
+        if self.directory(dir)?.stat.nlink == 0 {
+            return Err(FsError::NoEntry.into());
+        }
+        match self.find(dir, name)? {
+            Some(_) => Err(FsError::Exists.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
+        self.note_name(dir, name, None)?;
+        self.connection.prepare_cached("INSERT INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?.execute(params![
+            name,
+            signed(dir),
+            signed(ino)
+        ])?;
+        self.names.set(dir, name, Some(ino));
+        self.touch_directory(dir, link_change)
+    }
+
+    fn remove_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
+        self.note_name(dir, name, Some(ino))?;
+        self.connection
+            .prepare_cached("DELETE FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
+            .execute(params![signed(dir), name])?;
+        self.names.set(dir, name, None);
+        // A file with another name must be looked for there; a directory has none.
+        if self.names.places.get(&ino).is_some_and(|(d, n)| *d == dir && **n == *name) {
+            self.names.places.remove(&ino);
+        }
+        self.touch_directory(dir, link_change)
+    }
+
+    pub(crate) fn create(&mut self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, Fault> {
+        self.check_new(dir, name)?;
+        let ino = self.allocate(S_IFREG | (mode & 0o7777), 1, uid, gid, 0)?;
+        self.add_entry(dir, name, ino, 0)?;
+        Ok(ino)
+    }
+
+    pub(crate) fn mkdir(&mut self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, Fault> {
+        self.check_new(dir, name)?;
+        if self.depth(dir)? >= self.quota.depth {
+            return Err(FsError::NameTooLong.into());
+        }
+        let ino = self.allocate(S_IFDIR | (mode & 0o7777), 2, uid, gid, 0)?;
+        self.add_entry(dir, name, ino, 1)?;
+        Ok(ino)
+    }
+
+    pub(crate) fn symlink(&mut self, dir: Ino, name: &str, target: &str, uid: u32, gid: u32) -> Result<Ino, Fault> {
+        if target.is_empty() {
+            return Err(FsError::NoEntry.into());
+        }
+        if target.len() > TARGET_MAX {
+            return Err(FsError::NameTooLong.into());
+        }
+        if target.contains('\0') {
+            return Err(FsError::Invalid.into());
+        }
+        self.check_new(dir, name)?;
+        let ino = self.allocate(S_IFLNK | 0o777, 1, uid, gid, target.len() as u64)?;
+        self.connection
+            .prepare_cached("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)")?
+            .execute(params![signed(ino), target])?;
+        self.add_entry(dir, name, ino, 0)?;
+        Ok(ino)
+    }
+
+    pub(crate) fn readlink(&mut self, ino: Ino) -> Result<String, Fault> {
+        if self.node(ino)?.stat.file_type() != FileType::Symlink {
+            return Err(FsError::Invalid.into());
+        }
+        Ok(rows::target(&self.connection, ino)?.ok_or(FsError::Io)?)
+    }
+
+    pub(crate) fn link(&mut self, ino: Ino, dir: Ino, name: &str) -> Result<(), Fault> {
+        self.check_new(dir, name)?;
+        let now = self.now();
+        let node = self.node(ino)?;
+        if node.stat.is_dir() {
+            return Err(FsError::NotPermitted.into());
+        }
+        if node.stat.nlink == 0 {
+            return Err(FsError::NoEntry.into());
+        }
+        if node.stat.nlink >= LINKS_MAX {
+            return Err(FsError::TooManyLinks.into());
+        }
+        node.stat.nlink += 1;
+        node.stat.ctime = now;
+        node.dirty = true;
+        self.add_entry(dir, name, ino, 0)
+    }
+
+    pub(crate) fn unlink(&mut self, dir: Ino, name: &str) -> Result<(), Fault> {
+        let (ino, kind) = self.lookup(dir, name)?;
+        if kind == FileType::Directory {
+            return Err(FsError::IsDirectory.into());
+        }
+        self.remove_entry(dir, name, ino, 0)?;
+        self.drop_link(ino)
+    }
+
+    pub(crate) fn rmdir(&mut self, dir: Ino, name: &str) -> Result<(), Fault> {
+        match name {
+            "." => return Err(FsError::Invalid.into()),
+            ".." => return Err(FsError::NotEmpty.into()),
+            _ => {}
+        }
+        let (ino, kind) = self.lookup(dir, name)?;
+        if kind != FileType::Directory {
+            return Err(FsError::NotDirectory.into());
+        }
+        if rows::has_entries(&self.connection, ino)? {
+            return Err(FsError::NotEmpty.into());
+        }
+        self.remove_entry(dir, name, ino, -1)?;
+        self.drop_link(ino)
+    }
+
+    /// Whether `dir` is `top` or below it.
+    fn is_below(&mut self, mut dir: Ino, top: Ino) -> Result<bool, Fault> {
+        for _ in 0..=crate::Quota::DEPTH_MAX + 1 {
+            if dir == top {
+                return Ok(true);
+            }
+            if dir == ROOT {
+                return Ok(false);
+            }
+            dir = self.parent(dir)?;
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn rename(&mut self, old_dir: Ino, old: &str, new_dir: Ino, new: &str) -> Result<(), Fault> {
+        if [old, new].iter().any(|name| matches!(*name, "." | "..")) {
+            return Err(FsError::Busy.into());
+        }
+        let (ino, kind) = self.lookup(old_dir, old)?;
+        let target = match self.check_new(new_dir, new) {
+            Ok(()) => None,
+            Err(Fault::Fs(FsError::Exists)) => self.find(new_dir, new)?,
+            Err(fault) => return Err(fault),
+        };
+        let is_dir = kind == FileType::Directory;
+        if is_dir && self.is_below(new_dir, ino)? {
+            return Err(FsError::Invalid.into());
+        }
+        if let Some(target) = target {
+            if target == ino {
+                return Ok(());
+            }
+            let target_is_dir = self.node(target)?.stat.is_dir();
+            if target_is_dir && self.is_below(old_dir, target)? {
+                return Err(FsError::NotEmpty.into());
+            }
+            match (is_dir, target_is_dir) {
+                (true, false) => return Err(FsError::NotDirectory.into()),
+                (false, true) => return Err(FsError::IsDirectory.into()),
+                (true, true) if rows::has_entries(&self.connection, target)? => return Err(FsError::NotEmpty.into()),
+                _ => {}
+            }
+        }
+        if is_dir && old_dir != new_dir {
+            self.check_depth_of_move(ino, old_dir, new_dir)?;
+        }
+        if let Some(target) = target {
+            self.remove_entry(new_dir, new, target, if is_dir { -1 } else { 0 })?;
+            self.drop_link(target)?;
+        }
+        self.note_name(old_dir, old, Some(ino))?;
+        self.note_name(new_dir, new, None)?;
+        self.connection
+            .prepare_cached("UPDATE fs_dentry SET parent_ino=?1, name=?2 WHERE parent_ino=?3 AND name=?4")?
+            .execute(params![signed(new_dir), new, signed(old_dir), old])?;
+        self.names.set(old_dir, old, None);
+        self.names.set(new_dir, new, Some(ino));
+        self.touch_directory(old_dir, if is_dir { -1 } else { 0 })?;
+        self.touch_directory(new_dir, if is_dir { 1 } else { 0 })?;
+        let now = self.now();
+        let node = self.node(ino)?;
+        node.stat.ctime = now;
+        node.dirty = true;
+        Ok(())
+    }
+
+    /// A moved tree must not reach deeper than the quota.
+    fn check_depth_of_move(&mut self, ino: Ino, old_dir: Ino, new_dir: Ino) -> Result<(), Fault> {
+        let depth = self.depth(new_dir)?;
+        if depth <= self.depth(old_dir)? {
+            return Ok(());
+        }
+        let room = i64::from(self.quota.depth) - i64::from(depth);
+        self.flush_nodes()?;
+        let connection = &self.connection;
+        let deeper = self.interrupter.reading(|| {
+            connection
+                .prepare_cached(
+                    "WITH RECURSIVE below(ino, height) AS (SELECT ?1, 1 UNION ALL
+                       SELECT d.ino, height+1 FROM below JOIN fs_dentry d ON d.parent_ino=below.ino
+                       JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 WHERE height<=?2)
+                     SELECT 1 FROM below WHERE height>?2 LIMIT 1",
+                )?
+                .exists(params![signed(ino), room])
+        })?;
+        if deeper { Err(FsError::NameTooLong.into()) } else { Ok(()) }
+    }
+
+    pub(crate) fn readdir(&mut self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
+        self.directory(dir)?;
+        self.accessed(dir)?;
+        let found = rows::entries(&self.connection, dir, cookie, limit)?;
+        let mut entries = Vec::with_capacity(found.len());
+        for (mut entry, kind) in found {
+            if kind.is_none() {
+                // Not written back yet, so it is in memory.
+                entry.kind = self.nodes.get(&entry.ino).map_or(FileType::File, |node| node.stat.file_type());
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+}

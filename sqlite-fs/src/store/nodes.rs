@@ -1,0 +1,246 @@
+//! Inodes: read once, changed in memory, written back.
+
+use rusqlite::params;
+
+use super::Store;
+use crate::error::{Fault, FsError};
+use crate::node::{FileType, Ino, S_IFMT, Stat};
+use crate::rows::{self, signed, split};
+
+/// Older than this, an access time is renewed on read, as Linux does with `relatime`.
+const RELATIME_NANOS: i64 = 24 * 3600 * 1_000_000_000;
+
+/// An inode in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(super) stat: Stat,
+    /// Differs from its row.
+    pub(super) dirty: bool,
+    /// Has a row.
+    pub(super) stored: bool,
+    /// May have rows in `fs_data`.
+    pub(super) has_data: bool,
+    /// Whole chunks below its end have no row yet; readers of other makes need them, so commit adds zeros.
+    pub(super) holes: bool,
+    /// Already in the journal of changes.
+    pub(super) noted: bool,
+}
+
+impl Store {
+    /// The inode, from memory or its row.
+    pub(super) fn node(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
+        if self.orphans.contains_key(&ino) {
+            return self.orphans.get_mut(&ino).ok_or(FsError::NoEntry.into());
+        }
+        if !self.nodes.contains_key(&ino) {
+            let stat = rows::inode(&self.connection, ino)?.ok_or(FsError::NoEntry)?;
+            self.trim()?;
+            let node = Node { stat, dirty: false, stored: true, has_data: stat.size > 0, holes: false, noted: false };
+            self.nodes.insert(ino, node);
+        }
+        self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
+    }
+
+    /// The inode, which must be a directory that still has a name.
+    pub(super) fn directory(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
+        let node = self.node(ino)?;
+        if !node.stat.is_dir() {
+            return Err(FsError::NotDirectory.into());
+        }
+        Ok(node)
+    }
+
+    /// The inode, which must be a regular file.
+    pub(super) fn file(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
+        let node = self.node(ino)?;
+        match node.stat.file_type() {
+            FileType::File => Ok(node),
+            FileType::Directory => Err(FsError::IsDirectory.into()),
+            FileType::Symlink => Err(FsError::Invalid.into()),
+        }
+    }
+
+    pub(crate) fn stat(&mut self, ino: Ino) -> Result<Stat, Fault> {
+        Ok(self.node(ino)?.stat)
+    }
+
+    /// A new inode that has no name yet.
+    pub(super) fn allocate(&mut self, mode: u32, nlink: u32, uid: u32, gid: u32, size: u64) -> Result<Ino, Fault> {
+        let usage = self.usage()?;
+        if usage.inodes >= self.quota.inodes {
+            return Err(FsError::NoSpace.into());
+        }
+        let ino = match self.next_ino {
+            Some(ino) => ino,
+            None => u64::try_from(rows::next_id(&self.connection, "fs_inode")?).unwrap_or(2).max(2),
+        };
+        self.trim()?;
+        self.next_ino = Some(ino + 1);
+        self.usage = Some(crate::Usage { inodes: usage.inodes + 1, ..usage });
+        let now = self.now();
+        let stat = Stat { ino, mode, nlink, uid, gid, rdev: 0, size, atime: now, mtime: now, ctime: now };
+        let node = Node { stat, dirty: true, stored: false, has_data: false, holes: false, noted: true };
+        self.nodes.insert(ino, node);
+        Ok(ino)
+    }
+
+    pub(crate) fn chmod(&mut self, ino: Ino, mode: u32) -> Result<(), Fault> {
+        self.change_attributes(ino, |stat| stat.mode = (stat.mode & S_IFMT) | (mode & 0o7777))
+    }
+
+    pub(crate) fn chown(&mut self, ino: Ino, uid: Option<u32>, gid: Option<u32>) -> Result<(), Fault> {
+        self.change_attributes(ino, |stat| {
+            stat.uid = uid.unwrap_or(stat.uid);
+            stat.gid = gid.unwrap_or(stat.gid);
+        })
+    }
+
+    pub(crate) fn set_times(&mut self, ino: Ino, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Fault> {
+        self.change_attributes(ino, |stat| {
+            stat.atime = atime.unwrap_or(stat.atime);
+            stat.mtime = mtime.unwrap_or(stat.mtime);
+        })
+    }
+
+    fn change_attributes(&mut self, ino: Ino, change: impl FnOnce(&mut Stat)) -> Result<(), Fault> {
+        let now = self.now();
+        let node = self.node(ino)?;
+        change(&mut node.stat);
+        node.stat.ctime = now;
+        node.dirty = true;
+        self.journal.attributes(ino);
+        Ok(())
+    }
+
+    /// A directory's content changed.
+    pub(super) fn touch_directory(&mut self, dir: Ino, link_change: i32) -> Result<(), Fault> {
+        let now = self.now();
+        let node = self.node(dir)?;
+        node.stat.mtime = now;
+        node.stat.ctime = now;
+        node.stat.nlink = node.stat.nlink.saturating_add_signed(link_change);
+        node.dirty = true;
+        Ok(())
+    }
+
+    /// Renews the access time in memory; it reaches the file when the inode is written for another reason.
+    pub(super) fn accessed(&mut self, ino: Ino) -> Result<(), Fault> {
+        let stat = &self.node(ino)?.stat;
+        let (atime, newest) = (stat.atime, stat.mtime.max(stat.ctime));
+        let now = self.now();
+        if atime <= newest || now.saturating_sub(atime) > RELATIME_NANOS {
+            self.node(ino)?.stat.atime = now;
+        }
+        Ok(())
+    }
+
+    /// One name less; without a name and without a holder the inode goes.
+    pub(super) fn drop_link(&mut self, ino: Ino) -> Result<(), Fault> {
+        let now = self.now();
+        let node = self.node(ino)?;
+        node.stat.nlink = if node.stat.is_dir() { 0 } else { node.stat.nlink.saturating_sub(1) };
+        node.stat.ctime = now;
+        node.dirty = true;
+        if node.stat.nlink > 0 {
+            return Ok(());
+        }
+        let Some(node) = self.nodes.remove(&ino) else { return Ok(()) };
+        if node.stored {
+            self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
+        }
+        if self.holds.contains_key(&ino) {
+            self.orphans.insert(ino, Node { stored: false, dirty: false, ..node });
+            return Ok(());
+        }
+        self.erase(&node)
+    }
+
+    /// Removes what an inode without a row still has.
+    fn erase(&mut self, node: &Node) -> Result<(), Fault> {
+        let ino = node.stat.ino;
+        self.chunks.forget(ino);
+        match node.stat.file_type() {
+            FileType::Symlink => {
+                self.connection.prepare_cached("DELETE FROM fs_symlink WHERE ino=?1")?.execute([signed(ino)])?;
+            }
+            FileType::File if node.has_data => self.delete_chunks(ino, 0)?,
+            _ => {}
+        }
+        self.names.forget_place(ino);
+        if let Some(usage) = &mut self.usage {
+            usage.inodes = usage.inodes.saturating_sub(1);
+            if node.stat.is_file() {
+                usage.bytes = usage.bytes.saturating_sub(node.stat.size);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn hold(&mut self, ino: Ino) -> Result<(), Fault> {
+        self.node(ino)?;
+        *self.holds.entry(ino).or_insert(0) += 1;
+        Ok(())
+    }
+
+    pub(crate) fn release(&mut self, ino: Ino) -> Result<(), Fault> {
+        let Some(count) = self.holds.get_mut(&ino) else { return Ok(()) };
+        *count -= 1;
+        if *count > 0 {
+            return Ok(());
+        }
+        self.holds.remove(&ino);
+        match self.orphans.remove(&ino) {
+            Some(node) => self.erase(&node),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn drop_orphans(&mut self) -> Result<(), Fault> {
+        let orphans = std::mem::take(&mut self.orphans);
+        for node in orphans.values() {
+            self.erase(node)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush_nodes(&mut self) -> Result<(), Fault> {
+        let mut dirty: Vec<Ino> = self.nodes.iter().filter(|(_, node)| node.dirty).map(|(&ino, _)| ino).collect();
+        if dirty.is_empty() {
+            return Ok(());
+        }
+        dirty.sort_unstable();
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO fs_inode (mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec, mtime_nsec,
+             ctime_nsec, ino) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+        )?;
+        let mut update = self.connection.prepare_cached(
+            "UPDATE fs_inode SET mode=?1, nlink=?2, uid=?3, gid=?4, size=?5, atime=?6, mtime=?7, ctime=?8, rdev=?9,
+             atime_nsec=?10, mtime_nsec=?11, ctime_nsec=?12 WHERE ino=?13",
+        )?;
+        for ino in dirty {
+            let Some(node) = self.nodes.get_mut(&ino) else { continue };
+            let stat = &node.stat;
+            let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
+                (split(stat.atime), split(stat.mtime), split(stat.ctime));
+            let statement = if node.stored { &mut update } else { &mut insert };
+            statement.execute(params![
+                stat.mode,
+                stat.nlink,
+                stat.uid,
+                stat.gid,
+                signed(stat.size),
+                atime,
+                mtime,
+                ctime,
+                signed(stat.rdev),
+                atime_nsec,
+                mtime_nsec,
+                ctime_nsec,
+                signed(ino)
+            ])?;
+            node.stored = true;
+            node.dirty = false;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! One command's view of the database: everything it does becomes visible together, or not at all.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::calls::Calls;
+use crate::database::Shared;
+use crate::error::{Error, Fault, FsError};
+use crate::fs::{Fs, Volume};
+use crate::kv::Kv;
+use crate::node::{Entry, FileType, Ino, Stat};
+use crate::path::Tree;
+use crate::quota::Usage;
+use crate::store::{Change, Mark, Store};
+
+/// The single writing transaction, shared by all threads of a command. Dropping it takes everything back.
+pub struct Transaction {
+    /// `None` only after `commit`.
+    store: Mutex<Option<Box<Store>>>,
+    shared: Arc<Shared>,
+}
+
+/// A point inside a transaction to return to.
+pub struct Savepoint(Mark);
+
+impl Transaction {
+    pub(crate) fn new(store: Box<Store>, shared: Arc<Shared>) -> Self {
+        Self { store: Mutex::new(Some(store)), shared }
+    }
+
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Error>) -> Result<T, Error> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        work(store.as_mut().ok_or(Error::Busy)?)
+    }
+
+    fn run<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Fault>) -> Result<T, FsError> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.as_mut().ok_or(FsError::Io)?.run(work).map_err(|fault| fault.as_fs())
+    }
+
+    /// Makes everything durable and visible; on an error nothing is.
+    pub fn commit(self) -> Result<(), Error> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Busy)?;
+        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| {
+            let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
+            store.commit()
+        });
+        if result.is_err() {
+            store.rollback();
+        }
+        if let Some(side) = &mut store.side {
+            side.clear();
+        }
+        self.shared.return_store(store);
+        result
+    }
+
+    /// Marks a point to return to.
+    pub fn savepoint(&self) -> Result<Savepoint, Error> {
+        self.with(|store| Ok(Savepoint(store.run(Store::savepoint)?)))
+    }
+
+    /// Takes back everything since the savepoint, which stays usable. Calls begun since are forgotten.
+    pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<(), Error> {
+        self.with(|store| Ok(store.run(|store| store.rollback_to(&savepoint.0))?))
+    }
+
+    /// Operations on paths.
+    #[must_use]
+    pub fn fs(&self) -> Fs<'_, Self> {
+        Fs::new(self)
+    }
+
+    /// Keys and values.
+    #[must_use]
+    pub fn kv(&self) -> Kv<'_> {
+        Kv { transaction: self }
+    }
+
+    /// The history.
+    #[must_use]
+    pub fn calls(&self) -> Calls<'_> {
+        Calls { transaction: self }
+    }
+
+    /// The inode behind a name, with its type; `.` and `..` too.
+    pub fn lookup(&self, dir: Ino, name: &str) -> Result<(Ino, FileType), FsError> {
+        self.run(|store| store.lookup(dir, name))
+    }
+
+    /// The directory above; the root is its own.
+    pub fn parent(&self, dir: Ino) -> Result<Ino, FsError> {
+        self.run(|store| store.parent(dir))
+    }
+
+    /// The attributes of an inode.
+    pub fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
+        self.run(|store| store.stat(ino))
+    }
+
+    /// A new empty file; fails if the name exists.
+    pub fn create(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
+        self.run(|store| store.create(dir, name, mode, uid, gid))
+    }
+
+    /// A new directory.
+    pub fn mkdir(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
+        self.run(|store| store.mkdir(dir, name, mode, uid, gid))
+    }
+
+    /// A new symbolic link.
+    pub fn symlink(&self, dir: Ino, name: &str, target: &str, uid: u32, gid: u32) -> Result<Ino, FsError> {
+        self.run(|store| store.symlink(dir, name, target, uid, gid))
+    }
+
+    /// The target of a symbolic link.
+    pub fn readlink(&self, ino: Ino) -> Result<String, FsError> {
+        self.run(|store| store.readlink(ino))
+    }
+
+    /// Another name for a file or symbolic link.
+    pub fn link(&self, ino: Ino, dir: Ino, name: &str) -> Result<(), FsError> {
+        self.run(|store| store.link(ino, dir, name))
+    }
+
+    /// Removes a name that is not a directory's.
+    pub fn unlink(&self, dir: Ino, name: &str) -> Result<(), FsError> {
+        self.run(|store| store.unlink(dir, name))
+    }
+
+    /// Removes an empty directory.
+    pub fn rmdir(&self, dir: Ino, name: &str) -> Result<(), FsError> {
+        self.run(|store| store.rmdir(dir, name))
+    }
+
+    /// Moves a name, replacing what the new one led to.
+    pub fn rename(&self, old_dir: Ino, old_name: &str, new_dir: Ino, new_name: &str) -> Result<(), FsError> {
+        self.run(|store| store.rename(old_dir, old_name, new_dir, new_name))
+    }
+
+    /// Reads from `offset`; fewer bytes than asked for only at the end of the file.
+    pub fn read(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        self.run(|store| store.read(ino, offset, buffer))
+    }
+
+    /// Writes at `offset`; fewer bytes than given only when the quota is reached.
+    pub fn write(&self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
+        self.run(|store| store.write(ino, offset, bytes))
+    }
+
+    /// Writes at the end, wherever that is now, and returns the offset after it.
+    pub fn append(&self, ino: Ino, bytes: &[u8]) -> Result<u64, FsError> {
+        self.run(|store| store.append(ino, bytes))
+    }
+
+    /// Cuts a file or fills it with zeros up to `size`.
+    pub fn truncate(&self, ino: Ino, size: u64) -> Result<(), FsError> {
+        self.run(|store| store.truncate(ino, size))
+    }
+
+    /// At most `limit` entries after `cookie` (0: from the start), without `.` and `..`.
+    pub fn readdir(&self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        self.run(|store| store.readdir(dir, cookie, limit))
+    }
+
+    /// Changes the permissions; the type stays.
+    pub fn chmod(&self, ino: Ino, mode: u32) -> Result<(), FsError> {
+        self.run(|store| store.chmod(ino, mode))
+    }
+
+    /// Changes owner and group; `None` leaves one as it is.
+    pub fn chown(&self, ino: Ino, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError> {
+        self.run(|store| store.chown(ino, uid, gid))
+    }
+
+    /// Sets access and modification time in nanoseconds; `None` leaves one as it is.
+    pub fn set_times(&self, ino: Ino, atime: Option<i64>, mtime: Option<i64>) -> Result<(), FsError> {
+        self.run(|store| store.set_times(ino, atime, mtime))
+    }
+
+    /// Keeps an inode usable after its last name is gone, until [`release`](Self::release) or the transaction's end.
+    pub fn hold(&self, ino: Ino) -> Result<(), FsError> {
+        self.run(|store| store.hold(ino))
+    }
+
+    /// Ends one [`hold`](Self::hold).
+    pub fn release(&self, ino: Ino) -> Result<(), FsError> {
+        self.run(|store| store.release(ino))
+    }
+
+    /// What is used now, this transaction's changes included.
+    pub fn used(&self) -> Result<Usage, FsError> {
+        self.run(Store::usage)
+    }
+
+    /// What this transaction changed so far, by path; at most about 10 000.
+    pub fn changes(&self) -> Result<Vec<Change>, FsError> {
+        self.run(Store::changes)
+    }
+}
+
+impl Tree for Transaction {
+    type Node = Ino;
+
+    fn lookup(&self, dir: Ino, name: &str) -> Result<(Ino, FileType), FsError> {
+        Self::lookup(self, dir, name)
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino, FsError> {
+        Self::parent(self, dir)
+    }
+
+    fn readlink(&self, link: Ino) -> Result<String, FsError> {
+        Self::readlink(self, link)
+    }
+}
+
+impl Volume for Transaction {
+    fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
+        Self::stat(self, ino)
+    }
+
+    fn read(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        Self::read(self, ino, offset, buffer)
+    }
+
+    fn readdir(&self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        Self::readdir(self, dir, cookie, limit)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let Some(mut store) = self.store.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let open = std::mem::take(&mut store.open_calls);
+        store.rollback();
+        if !open.is_empty() {
+            store.open_calls = open;
+            let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
+            // Best effort: there is nobody to tell, and the note beside the file still says it.
+            let recorded = store.interrupt_calls().is_ok() && store.commit().is_ok();
+            if let Some(side) = store.side.as_mut().filter(|_| recorded) {
+                side.clear();
+            }
+            store.rollback();
+        }
+        self.shared.return_store(store);
+    }
+}
