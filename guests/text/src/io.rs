@@ -76,7 +76,7 @@ pub fn exit(status: i32) -> ! {
 pub fn complain(message: &[u8]) {
     let mut line = message.to_vec();
     line.push(b'\n');
-    let _ = io::stderr().lock().write_all(&line);
+    let _ = sys::write_all(2, &line);
 }
 
 /// Prints a formatted message on standard error.
@@ -150,21 +150,20 @@ impl Out {
 
     #[cold]
     fn spill(&mut self, bytes: &[u8]) {
-        // Whole lines go out, so that std's own line buffer has nothing to hold back.
         if bytes.len() < BLOCK {
             self.buffer.extend_from_slice(bytes);
-            let cut = memchr::memrchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
+            let cut = self.buffer.len().min(BLOCK);
             self.write(cut);
         } else {
             let length = self.buffer.len();
             self.write(length);
-            let result = io::stdout().lock().write_all(bytes);
+            let result = sys::write_all(1, bytes);
             self.check(result);
         }
     }
 
     fn write(&mut self, length: usize) {
-        let result = io::stdout().lock().write_all(&self.buffer[..length]);
+        let result = sys::write_all(1, &self.buffer[..length]);
         self.check(result);
         self.buffer.drain(..length);
     }
@@ -186,8 +185,6 @@ impl Out {
         if length > 0 {
             self.write(length);
         }
-        let result = io::stdout().lock().flush();
-        self.check(result);
     }
 }
 
@@ -235,7 +232,7 @@ impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.read(buffer),
-            Self::Stdin => io::stdin().lock().read(buffer),
+            Self::Stdin => sys::read(0, buffer),
         }
     }
 }

@@ -8,13 +8,15 @@ pub mod glob;
 pub mod grep;
 pub mod io;
 pub mod posix;
+pub mod process;
+pub mod sed;
 
 use std::ffi::OsString;
 
 /// A utility: arguments, its own name first, to exit status.
 pub type Utility = fn(Vec<OsString>) -> i32;
 
-const UTILITIES: &[(&str, Utility)] = &[("egrep", grep::egrep), ("fgrep", grep::fgrep), ("grep", grep::grep)];
+const UTILITIES: &[(&str, Utility)] = &[("egrep", grep::egrep), ("fgrep", grep::fgrep), ("grep", grep::grep), ("sed", sed::sed)];
 
 const NAMES: [&str; UTILITIES.len()] = {
     let mut names = [""; UTILITIES.len()];
