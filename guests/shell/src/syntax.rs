@@ -54,6 +54,8 @@ pub struct Parser {
     /// How many `$( … )` and `<( … )` we are inside of.
     substitutions: u32,
     heredocs: heredoc::Pending,
+    /// Added to the number of the last line when the text ends too early.
+    extra_lines: u32,
     warnings: Vec<Warning>,
     alias_uses: Vec<AliasUse>,
     alias_next: Option<usize>,
@@ -89,6 +91,7 @@ impl Parser {
             depth: 0,
             substitutions: 0,
             heredocs: heredoc::Pending::default(),
+            extra_lines: 0,
             warnings: Vec::new(),
             alias_uses: Vec::new(),
             alias_next: None,
@@ -100,6 +103,7 @@ impl Parser {
     #[expect(clippy::should_implement_trait, reason = "an error ends the text, which an iterator could not say")]
     pub fn next(&mut self) -> Result<Option<List>, SyntaxError> {
         self.alias_count = 0;
+        self.extra_lines = 0;
         self.complete_command()
     }
 

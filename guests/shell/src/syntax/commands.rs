@@ -50,7 +50,7 @@ impl Parser {
             Token::End => self.text_ended(),
             _ => return Err(self.unexpected()),
         }
-        self.fill_heredocs(&mut list)?;
+        self.fill_heredocs(&mut list);
         Ok(Some(list))
     }
 
@@ -210,6 +210,7 @@ impl Parser {
                             simple.assignments.push(self.assignment()?);
                             continue;
                         }
+                        self.refuse_open_subscript()?;
                         if !simple.assignments.is_empty() || !simple.redirects.is_empty() {
                             while self.expand_alias() {}
                         }
@@ -253,6 +254,19 @@ impl Parser {
         }
     }
 
+    /// `name[` where an assignment may stand must have its bracket, whatever follows.
+    fn refuse_open_subscript(&mut self) -> Parsed<()> {
+        let mut end = self.pos;
+        while is_name_byte(self.at(end)) {
+            end += 1;
+        }
+        if !is_name_start(self.here()) || self.at(end) != b'[' || self.matching_bracket(end).is_some() {
+            return Ok(());
+        }
+        let line = self.line_at(end);
+        Err(super::SyntaxError::unmatched(line, ']'))
+    }
+
     /// Whether `name=`, `name+=` or `name[…]=` comes next; where its value begins.
     pub(super) fn assignment_ahead(&self) -> Option<usize> {
         if !is_name_start(self.here()) {
@@ -292,7 +306,7 @@ impl Parser {
             let kind = self.heredoc(operator == "<<-")?;
             return Ok(Redirect { fd, kind, line });
         }
-        if self.peek() != Token::Word && self.number_before_redirect().is_none() {
+        if self.peek() != Token::Word {
             return Err(self.unexpected());
         }
         let word = self.word(Mode::Command)?;

@@ -15,13 +15,13 @@ impl Parser {
     /// A compound command, `function` or `coproc`, if one comes next.
     pub(super) fn compound_or_definition(&mut self) -> Parsed<Option<Command>> {
         let here = self.here();
-        if !matches!(here, b'(' | b'{' | b'[' | b'i' | b'w' | b'u' | b'f' | b'c' | b's' | b't' | b'd' | b'e' | b'}') {
+        if !matches!(here, b'(' | b'{' | b'[' | b'i' | b'w' | b'u' | b'f' | b'c' | b's' | b't' | b'd' | b'e' | b'}' | b'!' | b']') {
             return Ok(None);
         }
         match self.keyword() {
             "function" => self.nested(Self::function_keyword).map(Some),
             "coproc" => self.nested(Self::coproc).map(Some),
-            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" => Err(self.unexpected()),
+            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" | "!" | "in" | "]]" => Err(self.unexpected()),
             _ => self.compound(),
         }
     }
@@ -90,6 +90,10 @@ impl Parser {
             let word = self.quoted_word(QuotedMode::Arithmetic)?;
             self.pos += 2;
             return Ok(Compound::Arithmetic(word));
+        }
+        if self.at(self.pos + 1) == b'(' {
+            // bash has read the text as arithmetic once, and counts a line more from now on.
+            self.extra_lines = 1;
         }
         self.pos += 1;
         let list = self.compound_list()?;
@@ -183,8 +187,8 @@ impl Parser {
         let open = self.pos;
         let line = self.line_at(open);
         if !self.arithmetic_ends(open + 2)? {
-            self.pos += 1;
-            return Err(self.unexpected());
+            // bash stops reading here and says nothing.
+            return Err(SyntaxError { keeps_status: true, ..SyntaxError::new(line, "") });
         }
         self.pos += 2;
         let mut parts = Vec::new();

@@ -13,12 +13,13 @@ const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
 impl Parser {
     /// What follows `[[`, with `]]`.
     pub(super) fn conditional(&mut self) -> Parsed<TestExpression> {
+        let line = self.line_at(self.pos);
         let expression = self.conditional_or()?;
         self.skip_newlines();
         if self.take_keyword("]]") {
             return Ok(expression);
         }
-        Err(self.conditional_end_error())
+        Err(self.conditional_end_error(line))
     }
 
     fn conditional_or(&mut self) -> Parsed<TestExpression> {
@@ -122,32 +123,43 @@ impl Parser {
 
     /// The token that comes next, as messages name it.
     fn conditional_token(&mut self) -> String {
-        match self.peek() {
-            Token::End => "newline".to_owned(),
-            _ => {
-                let back = self.pos;
-                let message = self.unexpected().message;
-                self.pos = back;
-                let start = message.find('`').map_or(0, |at| at + 1);
-                message.get(start..message.len().saturating_sub(1)).unwrap_or_default().to_owned()
-            }
+        if self.peek() == Token::End {
+            return "newline".to_owned();
         }
+        let back = self.pos;
+        let message = self.unexpected().message;
+        self.pos = back;
+        let start = message.find('`').map_or(0, |at| at + 1);
+        message.get(start..message.len().saturating_sub(1)).unwrap_or_default().to_owned()
     }
 
+    /// An error about what comes next. bash then stops reading as if the text had ended there.
     fn conditional_error(&mut self, message: &str) -> SyntaxError {
         let at_end = self.peek() == Token::End;
         let line = self.line_at(self.pos);
-        let status = if at_end { 2 } else { 0 };
-        SyntaxError { status, incomplete: at_end, ..SyntaxError::new(line, message) }
+        let error = SyntaxError::new(line, message);
+        SyntaxError { status: if at_end { 2 } else { 0 }, incomplete: at_end, keeps_status: !at_end, ..error }
     }
 
     fn conditional_token_error(&mut self) -> SyntaxError {
+        if self.keyword() == "]]" {
+            return self.conditional_error("");
+        }
+        if self.peek() == Token::End {
+            let line = self.end_line();
+            let error = self.conditional_error("unexpected token `EOF' in conditional command");
+            return SyntaxError { line, ..error };
+        }
         let token = self.conditional_token();
         self.conditional_error(&format!("unexpected token `{token}' in conditional command"))
     }
 
-    fn conditional_end_error(&mut self) -> SyntaxError {
-        let token = self.conditional_token();
-        self.conditional_error(&format!("syntax error in conditional expression: unexpected token `{token}'"))
+    fn conditional_end_error(&mut self, line: u32) -> SyntaxError {
+        let message = match self.peek() {
+            Token::End => "unexpected EOF while looking for `]]'",
+            _ => "syntax error in conditional expression",
+        };
+        let error = self.conditional_error(message);
+        SyntaxError { line, ..error }
     }
 }

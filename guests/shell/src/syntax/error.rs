@@ -7,7 +7,7 @@ use std::fmt;
 pub struct SyntaxError {
     /// The line bash names, from 1.
     pub line: u32,
-    /// The text after `bash: line N: `.
+    /// The text after `bash: line N: `; empty when bash says nothing.
     pub message: String,
     /// What bash prints as a second message, with the same beginning: the source line between `` ` `` and `'`.
     pub second: Option<String>,
@@ -15,13 +15,23 @@ pub struct SyntaxError {
     pub incomplete: bool,
     /// bash drops this line and goes on with the next one (errors inside `a=( … )`).
     pub recoverable: bool,
-    /// The exit status of a `bash -c` that ends with it.
+    /// The exit status of a `bash -c` that ends with it (a script's is 2 where this is 127).
     pub status: u8,
+    /// bash stops reading as if the text had ended, and keeps the status of the last command: errors inside `[[ ]]`.
+    pub keeps_status: bool,
 }
 
 impl SyntaxError {
     pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
-        Self { line, message: message.into(), second: None, incomplete: false, recoverable: false, status: 2 }
+        Self {
+            line,
+            message: message.into(),
+            second: None,
+            incomplete: false,
+            recoverable: false,
+            status: 2,
+            keeps_status: false,
+        }
     }
 
     pub(super) fn unmatched(line: u32, wanted: char) -> Self {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::ast::{Command, Compound, Function, List, Part, QuoteStyle, Redirect, RedirectKind, Word};
+use crate::ast::{Command, CommandSubstitution, Compound, Function, List, Part, QuoteStyle, Redirect, RedirectKind, Word};
 
 use super::input::Token;
 use super::words::{Mode, QuotedMode};
@@ -13,7 +13,7 @@ use super::{Parsed, Parser, Warning};
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     named: VecDeque<Named>,
-    bodies: VecDeque<Parsed<Rc<Word>>>,
+    bodies: VecDeque<Rc<Word>>,
     /// Lines read ahead of their turn: from the newline at the first position, reading goes on at the second.
     ahead: Option<(usize, usize)>,
 }
@@ -85,7 +85,7 @@ impl Parser {
         self.pos = back;
     }
 
-    fn heredoc_body(&mut self, named: &Named) -> Parsed<Rc<Word>> {
+    fn heredoc_body(&mut self, named: &Named) -> Rc<Word> {
         let first_line = self.line_at(self.pos);
         let mut body = String::new();
         // Text of a line that ended in a backslash: the next line belongs to it.
@@ -133,13 +133,21 @@ impl Parser {
             self.pos += length;
         }
         if named.quoted {
-            return Ok(Rc::new(Word { parts: vec![Part::Quoted(body, QuoteStyle::Single)] }));
+            return Rc::new(Word { parts: vec![Part::Quoted(body, QuoteStyle::Single)] });
         }
         if !body.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'\\')) {
             let parts = if body.is_empty() { Vec::new() } else { vec![Part::Literal(body)] };
-            return Ok(Rc::new(Word { parts }));
+            return Rc::new(Word { parts });
         }
-        self.inner(&body, first_line).heredoc_word().map(Rc::new)
+        match self.inner(&body, first_line).heredoc_word() {
+            Ok(word) => Rc::new(word),
+            // bash reads the body's expansions when it runs the command, and only then sees what is wrong.
+            Err(error) => {
+                let error = Some(Rc::new(error));
+                let substitution = CommandSubstitution { body: List::default(), source: body, backquoted: false, error };
+                Rc::new(Word { parts: vec![Part::Command(Rc::new(substitution))] })
+            }
+        }
     }
 
     fn warn_heredoc_end(&mut self, named: &Named) {
@@ -158,12 +166,10 @@ impl Parser {
     }
 
     /// Puts the bodies that have been read into the redirections that wait for them: both are in source order.
-    pub(super) fn fill_heredocs(&mut self, list: &mut List) -> Parsed<()> {
-        if self.heredocs.bodies.is_empty() {
-            return Ok(());
+    pub(super) fn fill_heredocs(&mut self, list: &mut List) {
+        if !self.heredocs.bodies.is_empty() {
+            fill_list(list, &mut std::mem::take(&mut self.heredocs.bodies));
         }
-        let mut bodies = std::mem::take(&mut self.heredocs.bodies);
-        fill_list(list, &mut bodies)
     }
 
     /// Sets the outer line's here-documents aside while a substitution is read.
@@ -195,70 +201,75 @@ fn unquoted_text(parts: &[Part], written: &str) -> String {
     text
 }
 
-type Bodies = VecDeque<Parsed<Rc<Word>>>;
+type Bodies = VecDeque<Rc<Word>>;
 
-fn fill_list(list: &mut List, bodies: &mut Bodies) -> Parsed<()> {
+fn fill_list(list: &mut List, bodies: &mut Bodies) {
     for item in &mut list.items {
-        fill_pipeline(&mut item.and_or.first.commands, bodies)?;
+        fill_pipeline(&mut item.and_or.first.commands, bodies);
         for (_, pipeline) in &mut item.and_or.rest {
-            fill_pipeline(&mut pipeline.commands, bodies)?;
+            fill_pipeline(&mut pipeline.commands, bodies);
         }
     }
-    Ok(())
 }
 
-fn fill_pipeline(commands: &mut [Command], bodies: &mut Bodies) -> Parsed<()> {
-    commands.iter_mut().try_for_each(|command| fill_command(command, bodies))
-}
-
-fn fill_command(command: &mut Command, bodies: &mut Bodies) -> Parsed<()> {
-    if bodies.is_empty() {
-        return Ok(());
+fn fill_pipeline(commands: &mut [Command], bodies: &mut Bodies) {
+    for command in commands {
+        fill_command(command, bodies);
     }
+}
+
+fn fill_command(command: &mut Command, bodies: &mut Bodies) {
     match command {
+        _ if bodies.is_empty() => {}
         Command::Simple(simple) => fill_redirects(&mut simple.redirects, bodies),
         Command::Compound { body, redirects, .. } => {
-            fill_compound(body, bodies)?;
-            fill_redirects(redirects, bodies)
+            fill_compound(body, bodies);
+            fill_redirects(redirects, bodies);
         }
         Command::Function(function) => {
-            let Some(Function { body, redirects, .. }) = Rc::get_mut(function) else { return Ok(()) };
-            fill_compound(body, bodies)?;
-            fill_redirects(redirects, bodies)
+            if let Some(Function { body, redirects, .. }) = Rc::get_mut(function) {
+                fill_compound(body, bodies);
+                fill_redirects(redirects, bodies);
+            }
         }
         Command::Coproc { body, .. } => fill_command(body, bodies),
     }
 }
 
-fn fill_compound(compound: &mut Compound, bodies: &mut Bodies) -> Parsed<()> {
+fn fill_compound(compound: &mut Compound, bodies: &mut Bodies) {
     match compound {
         Compound::Group(list) | Compound::Subshell(list) => fill_list(list, bodies),
         Compound::If { branches, otherwise } => {
             for (condition, branch) in branches {
-                fill_list(condition, bodies)?;
-                fill_list(branch, bodies)?;
+                fill_list(condition, bodies);
+                fill_list(branch, bodies);
             }
-            otherwise.iter_mut().try_for_each(|list| fill_list(list, bodies))
+            if let Some(list) = otherwise {
+                fill_list(list, bodies);
+            }
         }
         Compound::While { condition, body, .. } => {
-            fill_list(condition, bodies)?;
-            fill_list(body, bodies)
+            fill_list(condition, bodies);
+            fill_list(body, bodies);
         }
         Compound::For { body, .. } | Compound::ArithmeticFor { body, .. } | Compound::Select { body, .. } => {
-            fill_list(body, bodies)
+            fill_list(body, bodies);
         }
-        Compound::Case { arms, .. } => arms.iter_mut().try_for_each(|arm| fill_list(&mut arm.body, bodies)),
-        Compound::Arithmetic(_) | Compound::Test(_) => Ok(()),
+        Compound::Case { arms, .. } => {
+            for arm in arms {
+                fill_list(&mut arm.body, bodies);
+            }
+        }
+        Compound::Arithmetic(_) | Compound::Test(_) => {}
     }
 }
 
-fn fill_redirects(redirects: &mut [Redirect], bodies: &mut Bodies) -> Parsed<()> {
+fn fill_redirects(redirects: &mut [Redirect], bodies: &mut Bodies) {
     for redirect in redirects {
         if let RedirectKind::HereDocument { body, .. } = &mut redirect.kind
             && let Some(read) = bodies.pop_front()
         {
-            *body = read?;
+            *body = read;
         }
     }
-    Ok(())
 }

@@ -93,7 +93,7 @@ impl Parser {
     /// The line bash names when the text ends too early.
     pub(super) fn end_line(&mut self) -> u32 {
         let length = self.text.len();
-        let line = self.line_at(length);
+        let line = self.line_at(length) + self.extra_lines;
         if self.text.ends_with('\n') { line } else { line + 1 }
     }
 

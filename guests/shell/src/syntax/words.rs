@@ -373,8 +373,18 @@ impl Parser {
             self.pos += 2;
             return Ok(Part::Arithmetic(word));
         }
+        let start = self.pos;
+        let doubled = self.at(start + 2) == b'(';
         self.pos += 2;
-        self.substitution().map(Part::Command)
+        let substitution = self.substitution();
+        match substitution {
+            Err(error) if doubled && error.incomplete => {
+                // bash was looking for the end of an expression when it started here.
+                let line = self.line_at(start);
+                Err(SyntaxError { line, ..error })
+            }
+            other => other.map(Part::Command),
+        }
     }
 
     fn dollar_bracket(&mut self) -> Parsed<Part> {
@@ -417,7 +427,7 @@ impl Parser {
             return Err(self.unexpected());
         }
         self.heredocs_at_close();
-        self.fill_heredocs(&mut list)?;
+        self.fill_heredocs(&mut list);
         Ok(list)
     }
 
