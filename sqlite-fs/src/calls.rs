@@ -198,7 +198,7 @@ impl Store {
     fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
         let id = match self.next_call {
             Some(id) => id,
-            None => self.run(|store| Ok(rows::next_id(&store.connection, "tool_calls")?))?,
+            None => self.run(|store| Ok(rows::next_call(&store.connection)?))?,
         };
         let open = OpenCall {
             id,
@@ -241,7 +241,7 @@ impl Store {
 /// Records the call that a dead process left in its note, unless its commit came through.
 pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlite::Result<()> {
     let Some(open) = OpenCall::decode(note) else { return Ok(()) };
-    if open.id < rows::next_id(connection, "tool_calls")? {
+    if open.id < rows::next_call(connection)? {
         return Ok(());
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, FsError};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
-use crate::path::{self, Last, Resolved, Tree};
+use crate::path::{self, Last, Open, Opened, Resolved, Tree};
 use crate::transaction::Transaction;
 
 /// Entries fetched at a time.
@@ -28,16 +28,24 @@ pub trait Volume: Tree<Node = Ino> {
     }
 }
 
-/// Operations on paths; relative ones start at the root.
+/// Operations on paths.
 pub struct Fs<'a, V> {
     volume: &'a V,
+    cwd: Ino,
     uid: u32,
     gid: u32,
 }
 
 impl<'a, V: Volume> Fs<'a, V> {
     pub(crate) fn new(volume: &'a V) -> Self {
-        Self { volume, uid: 0, gid: 0 }
+        Self { volume, cwd: ROOT, uid: 0, gid: 0 }
+    }
+
+    /// Where relative paths start; the root unless told.
+    #[must_use]
+    pub fn cwd(mut self, dir: Ino) -> Self {
+        self.cwd = dir;
+        self
     }
 
     /// Who owns what is created.
@@ -53,7 +61,7 @@ impl<'a, V: Volume> Fs<'a, V> {
     }
 
     fn resolve(&self, path: &str, last: Last) -> Result<Resolved<Ino>, FsError> {
-        path::resolve(self.volume, ROOT, ROOT, path, last)
+        path::resolve(self.volume, ROOT, self.cwd, path, last)
     }
 
     fn find(&self, path: &str, last: Last) -> Result<(Ino, FileType), FsError> {
@@ -138,15 +146,26 @@ impl<'a, V: Volume> Fs<'a, V> {
 }
 
 impl Fs<'_, Transaction> {
+    /// Opens a path as `open(2)` does and returns its inode; `O_TRUNC` empties the file.
+    pub fn open(&self, path: &str, open: &Open, mode: u32) -> Result<Ino, Error> {
+        self.act("open", path, || self.open_node(path, open, mode))
+    }
+
+    fn open_node(&self, path: &str, open: &Open, mode: u32) -> Result<Ino, FsError> {
+        let resolved = self.resolve(path, open.last())?;
+        let ino = match resolved.for_open(open)? {
+            Opened::Existing(ino, _) => ino,
+            Opened::New(name) => return self.volume.create(resolved.parent, name, mode, self.uid, self.gid),
+        };
+        if open.truncate {
+            self.volume.truncate(ino, 0)?;
+        }
+        Ok(ino)
+    }
+
     /// The file at `path`, made if it is missing.
     fn open_or_create(&self, path: &str) -> Result<Ino, FsError> {
-        let resolved = self.resolve(path, Last::Follow)?;
-        match resolved.node {
-            Some((_, FileType::Directory)) => Err(FsError::IsDirectory),
-            Some((ino, _)) => Ok(ino),
-            None if resolved.slash => Err(FsError::IsDirectory),
-            None => self.volume.create(resolved.parent, resolved.for_new()?, 0o644, self.uid, self.gid),
-        }
+        self.open_node(path, &Open { write: true, create: true, ..Open::default() }, 0o644)
     }
 
     fn write_all(&self, ino: Ino, mut offset: u64, mut bytes: &[u8]) -> Result<(), FsError> {
@@ -300,6 +319,10 @@ impl Fs<'_, Transaction> {
     /// A new symbolic link at `path` that says `target`.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
         self.act("create link", path, || {
+            // Linux looks at the target before it walks the path.
+            if target.is_empty() {
+                return Err(FsError::NoEntry);
+            }
             let resolved = self.resolve(path, Last::Entry)?;
             self.volume.symlink(resolved.parent, resolved.for_new()?, target, self.uid, self.gid).map(drop)
         })
@@ -312,6 +335,16 @@ impl Fs<'_, Transaction> {
             let resolved = self.resolve(link, Last::Entry)?;
             self.volume.link(ino, resolved.parent, resolved.for_new()?)
         })
+    }
+
+    /// Sets access and modification time in nanoseconds; `None` leaves one as it is.
+    pub fn set_times(&self, path: &str, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Error> {
+        self.act("change times of", path, || self.volume.set_times(self.find(path, Last::Follow)?.0, atime, mtime))
+    }
+
+    /// Cuts a file or fills it with zeros up to `size`.
+    pub fn truncate(&self, path: &str, size: u64) -> Result<(), Error> {
+        self.act("truncate", path, || self.volume.truncate(self.find(path, Last::Follow)?.0, size))
     }
 
     /// Changes the permissions.

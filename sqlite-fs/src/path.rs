@@ -31,8 +31,49 @@ pub enum Last {
     Follow,
     /// `lstat`, `O_NOFOLLOW`: it is not, unless a slash follows it.
     NoFollow,
+    /// `open` with `O_CREAT`: followed, unless a slash follows it: that is an error whatever it leads to.
+    Create,
     /// `mkdir`, `unlink`, `rename`, …: never; the operation is about the name itself.
     Entry,
+}
+
+/// The flags of `open` that decide about the path; the default is `O_RDONLY`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// `O_WRONLY` or `O_RDWR`
+    pub write: bool,
+    /// `O_CREAT`
+    pub create: bool,
+    /// `O_EXCL`
+    pub exclusive: bool,
+    /// `O_TRUNC`; emptying the file is up to the caller.
+    pub truncate: bool,
+    /// `O_DIRECTORY`
+    pub directory: bool,
+    /// `O_NOFOLLOW`
+    pub no_follow: bool,
+}
+
+impl Open {
+    /// How to walk a path for it.
+    #[must_use]
+    pub fn last(&self) -> Last {
+        match (self.create, self.exclusive || self.no_follow) {
+            (true, true) => Last::Entry,
+            (true, false) => Last::Create,
+            (false, _) if self.no_follow => Last::NoFollow,
+            (false, _) => Last::Follow,
+        }
+    }
+}
+
+/// What `open` is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened<'a, N> {
+    /// Use this node.
+    Existing(N, FileType),
+    /// Create a file of this name in [`Resolved::parent`].
+    New(&'a str),
 }
 
 /// The last component.
@@ -57,22 +98,60 @@ pub struct Resolved<N> {
     pub name: Name,
     /// The node and its type, if it exists.
     pub node: Option<(N, FileType)>,
+    /// Why there is no node: `NoEntry`, or for [`Last::Entry`] what else the last lookup said.
+    pub missing: FsError,
     /// Whether the path ended with a slash: then only a directory will do.
     pub slash: bool,
 }
 
 impl<N: Copy> Resolved<N> {
+    fn found(parent: N, name: Name, node: (N, FileType), slash: bool) -> Self {
+        Self { parent, name, node: Some(node), missing: FsError::NoEntry, slash }
+    }
+
+    fn absent(parent: N, name: &str, missing: FsError, slash: bool) -> Self {
+        Self { parent, name: Name::Normal(name.to_owned()), node: None, missing, slash }
+    }
+
     /// The node, which must exist.
     pub fn existing(&self) -> Result<(N, FileType), FsError> {
-        self.node.ok_or(FsError::NoEntry)
+        self.node.ok_or(self.missing)
     }
 
     /// The name for `mkdir`: free, and an ordinary one.
     pub fn for_mkdir(&self) -> Result<&str, FsError> {
         match (&self.name, self.node) {
-            (Name::Normal(name), None) => Ok(name),
+            (Name::Normal(name), None) if self.missing == FsError::NoEntry => Ok(name),
+            (Name::Normal(_), None) => Err(self.missing),
             _ => Err(FsError::Exists),
         }
+    }
+
+    /// What `open` is to do, after a walk with [`Open::last`].
+    pub fn for_open(&self, open: &Open) -> Result<Opened<'_, N>, FsError> {
+        if open.create && self.slash && matches!(self.name, Name::Normal(_)) {
+            return Err(FsError::IsDirectory);
+        }
+        let Some((node, kind)) = self.node else {
+            return match (&self.name, self.missing) {
+                (Name::Normal(name), FsError::NoEntry) if open.create => Ok(Opened::New(name)),
+                (_, missing) => Err(missing),
+            };
+        };
+        if open.create && open.exclusive {
+            return Err(FsError::Exists);
+        }
+        let is_dir = kind == FileType::Directory;
+        if is_dir && (open.create || open.write || open.truncate) {
+            return Err(FsError::IsDirectory);
+        }
+        if open.directory && !is_dir {
+            return Err(FsError::NotDirectory);
+        }
+        if kind == FileType::Symlink {
+            return Err(FsError::Loop);
+        }
+        Ok(Opened::Existing(node, kind))
     }
 
     /// The name for a new link, symbolic link or node: free, ordinary, and without a slash after it.
@@ -145,7 +224,7 @@ pub fn resolve<T: Tree + ?Sized>(
         }
         let mut rest = text.trim_start_matches('/');
         if rest.is_empty() {
-            return Ok(Resolved { parent: root, name: Name::Root, node: Some((root, FileType::Directory)), slash: true });
+            return Ok(Resolved::found(root, Name::Root, (root, FileType::Directory), true));
         }
         loop {
             let (name, tail) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -159,19 +238,22 @@ pub fn resolve<T: Tree + ?Sized>(
                 }
                 if is_last {
                     let name = if name == "." { Name::Dot } else { Name::DotDot };
-                    return Ok(Resolved { parent, name, node: Some((dir, FileType::Directory)), slash });
+                    return Ok(Resolved::found(parent, name, (dir, FileType::Directory), slash));
                 }
                 continue;
             }
+            if is_last && slash && last == Last::Create {
+                return Ok(Resolved::absent(dir, name, FsError::NoEntry, slash));
+            }
             let (node, kind) = match tree.lookup(dir, name) {
                 Ok(found) => found,
-                Err(FsError::NoEntry) if is_last => {
-                    return Ok(Resolved { parent: dir, name: Name::Normal(name.to_owned()), node: None, slash });
-                }
+                Err(FsError::NoEntry) if is_last => return Ok(Resolved::absent(dir, name, FsError::NoEntry, slash)),
+                // Linux looks the last names up after it has walked to all of them: `rename` has two.
+                Err(error) if is_last && last == Last::Entry => return Ok(Resolved::absent(dir, name, error, slash)),
                 Err(error) => return Err(error),
             };
             let follow = match last {
-                Last::Follow => true,
+                Last::Follow | Last::Create => true,
                 Last::NoFollow => !is_last || slash,
                 Last::Entry => !is_last,
             };
@@ -193,7 +275,7 @@ pub fn resolve<T: Tree + ?Sized>(
                 if slash && last != Last::Entry && kind != FileType::Directory {
                     return Err(FsError::NotDirectory);
                 }
-                return Ok(Resolved { parent: dir, name: Name::Normal(name.to_owned()), node: Some((node, kind)), slash });
+                return Ok(Resolved::found(dir, Name::Normal(name.to_owned()), (node, kind), slash));
             }
             if kind != FileType::Directory {
                 return Err(FsError::NotDirectory);

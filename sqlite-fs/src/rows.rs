@@ -130,11 +130,19 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
         })
 }
 
-/// The next free number of a table with AUTOINCREMENT.
-pub(crate) fn next_id(connection: &Connection, table: &str) -> rusqlite::Result<i64> {
+/// The next free inode number: never one that was used before.
+pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     let last: Option<i64> = connection
-        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name=?1")?
-        .query_row([table], |row| row.get(0))
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name='fs_inode'")?
+        .query_row([], |row| row.get(0))
         .optional()?;
-    Ok(last.unwrap_or(0).saturating_add(1))
+    Ok(u64::try_from(last.unwrap_or(1)).unwrap_or(1).max(1) + 1)
+}
+
+/// The next free number of a call.
+pub(crate) fn next_call(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(id), 0) FROM tool_calls")?
+        .query_row([], |row| row.get::<_, i64>(0))
+        .map(|last| last.saturating_add(1))
 }

@@ -21,7 +21,9 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
-/// The index on `parent_ino` alone has AgentFS's name and another definition: the unique constraint already orders by
+/// What AgentFS has and these lack costs every command pages to write and helps nobody here: its indexes on `kv_store`
+/// and `tool_calls` (its SDKs add them when they open the file; SQLite keeps them up from then on) and `AUTOINCREMENT`
+/// on `tool_calls`, whose rows are never deleted. The index on `parent_ino` alone has AgentFS's name and another definition: the unique constraint already orders by
 /// name, and this one orders by `id`, which makes a directory's cookies a range scan.
 pub(crate) const TABLES: &str = "
 CREATE TABLE fs_config (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -36,11 +38,8 @@ CREATE TABLE fs_data (ino INTEGER NOT NULL, chunk_index INTEGER NOT NULL, data B
 CREATE TABLE fs_symlink (ino INTEGER PRIMARY KEY, target TEXT NOT NULL);
 CREATE TABLE kv_store (key TEXT PRIMARY KEY, value TEXT NOT NULL, created_at INTEGER DEFAULT (unixepoch()),
   updated_at INTEGER DEFAULT (unixepoch()));
-CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
-CREATE TABLE tool_calls (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, parameters TEXT, result TEXT, error TEXT,
+CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, name TEXT NOT NULL, parameters TEXT, result TEXT, error TEXT,
   status TEXT NOT NULL DEFAULT 'pending', started_at INTEGER NOT NULL, completed_at INTEGER, duration_ms INTEGER);
-CREATE INDEX idx_tool_calls_name ON tool_calls(name);
-CREATE INDEX idx_tool_calls_started_at ON tool_calls(started_at);
 CREATE TABLE sandlite_kv (key TEXT PRIMARY KEY, version INTEGER NOT NULL, secret INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE sandlite_run (id INTEGER PRIMARY KEY, command TEXT NOT NULL, stdout BLOB NOT NULL, stderr BLOB NOT NULL,
   stdout_truncated INTEGER NOT NULL, stderr_truncated INTEGER NOT NULL, interrupted INTEGER NOT NULL, exit_code INTEGER,

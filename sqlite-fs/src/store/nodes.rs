@@ -72,7 +72,7 @@ impl Store {
         }
         let ino = match self.next_ino {
             Some(ino) => ino,
-            None => u64::try_from(rows::next_id(&self.connection, "fs_inode")?).unwrap_or(2).max(2),
+            None => rows::next_ino(&self.connection)?,
         };
         self.trim()?;
         self.next_ino = Some(ino + 1);
