@@ -187,6 +187,9 @@ impl<N: Copy> Resolved<N> {
     pub fn for_rename<'a>(&'a self, to: &'a Self) -> Result<(&'a str, &'a str), FsError> {
         let (Name::Normal(old), Name::Normal(new)) = (&self.name, &to.name) else { return Err(FsError::Busy) };
         let (_, kind) = self.existing()?;
+        if to.node.is_none() && to.missing != FsError::NoEntry {
+            return Err(to.missing);
+        }
         if kind != FileType::Directory && (self.slash || to.slash) {
             return Err(FsError::NotDirectory);
         }

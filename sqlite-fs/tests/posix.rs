@@ -11,6 +11,8 @@ use sqlite_fs::{Database, FsError, ROOT, Transaction};
 
 const SEQUENCES: u64 = 600;
 const OPERATIONS: u32 = 80;
+/// Directories above the working directory, for links that say `..`.
+const ABOVE: &str = "s/t/u/v/x/y/z";
 
 /// A small generator (splitmix64): the same cases every time.
 struct Random(u64);
@@ -37,7 +39,7 @@ impl Random {
     }
 }
 
-/// A path below the working directory; `..` never leads above its parent, which both sides have.
+/// A path from the working directory.
 fn some_path(random: &mut Random) -> String {
     if random.chance(60) {
         return random.pick(&["", ".", "..", "./", "../", "./.", "../w", "../w/", "../w/.", "../w/..", "a/../../w/b"]).to_owned();
@@ -349,21 +351,25 @@ fn entries(dir: &OwnedFd) -> Vec<(String, &'static str)> {
 fn compare(seed: u64, base: &Path) {
     let mut random = Random(seed);
     let top = base.join(seed.to_string());
-    std::fs::create_dir_all(top.join("w")).unwrap();
-    let machine = Machine { cwd: real::open(top.join("w"), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap() };
+    std::fs::create_dir_all(top.join(ABOVE).join("w")).unwrap();
+    let machine =
+        Machine { cwd: real::open(top.join(ABOVE).join("w"), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap() };
     let database = Database::options().open().unwrap();
     let mut transaction = database.begin(None).unwrap();
-    let parent = transaction.mkdir(ROOT, "base", 0o755, 0, 0).unwrap();
-    let cwd = transaction.mkdir(parent, "w", 0o755, 0, 0).unwrap();
+    transaction.fs().create_dir_all(&format!("{ABOVE}/w")).unwrap();
+    let cwd = transaction.fs().metadata(&format!("{ABOVE}/w")).unwrap().ino;
+    transaction.hold(cwd).unwrap();
     let mut log = Vec::new();
     for _ in 0..OPERATIONS {
         let op = some_op(&mut random);
         let (ours, theirs) = (Ours { transaction: &transaction, cwd }.run(&op), machine.run(&op));
         log.push(format!("{op:?} -> {theirs:?}"));
         assert_eq!(ours, theirs, "seed {seed}, ours left, the machine's right, after\n{}", log.join("\n"));
-        if random.chance(25) {
+        // A removed working directory lives as long as the transaction that holds it.
+        if random.chance(25) && transaction.stat(cwd).unwrap().nlink > 0 {
             transaction.commit().unwrap();
             transaction = database.begin(None).unwrap();
+            transaction.hold(cwd).unwrap();
         }
     }
     let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());

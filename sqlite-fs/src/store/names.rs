@@ -166,8 +166,9 @@ impl Store {
             .prepare_cached("DELETE FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
             .execute(params![signed(dir), name])?;
         self.names.set(dir, name, None);
-        // A file with another name must be looked for there; a directory has none.
-        if self.names.places.get(&ino).is_some_and(|(d, n)| *d == dir && **n == *name) {
+        // A file may have another name. A directory has none: while it is held, `..` leads where it did.
+        let here = self.names.places.get(&ino).is_some_and(|(d, n)| *d == dir && **n == *name);
+        if here && !self.node(ino)?.stat.is_dir() {
             self.names.places.remove(&ino);
         }
         self.touch_directory(dir, link_change)
