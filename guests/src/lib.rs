@@ -1,1 +1,45 @@
-//! To come.
+//! The programs a sandbox can run, as embedded WebAssembly.
+//!
+//! `cargo xtask guests` builds the modules; this crate carries them compressed, with the sha256 of their unpacked bytes
+//! and the name of their entry point. Knows nothing of engines.
+
+use std::io::{self, Read};
+
+include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+
+/// One guest module.
+#[derive(Debug)]
+pub struct Guest {
+    /// Its name.
+    pub name: &'static str,
+    /// The module, compressed with xz.
+    packed: &'static [u8],
+    /// SHA-256 of the unpacked module: what is unpacked is what was built (T-SUP-02).
+    pub sha256: [u8; 32],
+    /// The exported function that runs a program.
+    pub entry: &'static str,
+}
+
+/// The largest module we ever unpack.
+const MAX_MODULE_BYTES: u64 = 512 << 20;
+
+impl Guest {
+    /// Unpacks the module.
+    ///
+    /// # Errors
+    ///
+    /// When the embedded bytes are not what was built.
+    pub fn wasm(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        lzma_rust2::XzReader::new(self.packed, false).take(MAX_MODULE_BYTES).read_to_end(&mut bytes)?;
+        if <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest(&bytes)) != self.sha256 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its sha256 is not the one that was built"));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Every program name with the guest that holds it, sorted.
+pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
+    include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL))
+}

@@ -1,1 +1,21 @@
-//! To come.
+//! Sandlite's limits as data: `strict.toml`, `normal.toml` and `permissive.toml`, and the types that read them.
+//!
+//! No default lives in code and nothing here acts: the runtime asks a [`Limits`] what is allowed and does the rest. Zero
+//! is an error everywhere and never means "unlimited"; a caller may only tighten what a preset grants.
+//!
+//! ```
+//! use sandlite_presets::{Limits, Overrides, Preset};
+//!
+//! let limits = Preset::Strict.limits();
+//! let tighter = limits.tighten(&Overrides { wall: Some("1 s".parse()?), ..Overrides::default() })?;
+//! assert!(tighter.within(&limits));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod amount;
+mod limits;
+mod preset;
+
+pub use amount::{Amount, AmountError, ByteSize, WallTime};
+pub use limits::{LimitError, LimitName, Limits, Overrides};
+pub use preset::{Preset, UnknownPreset};

@@ -1,1 +1,32 @@
-//! To come.
+//! Sandlite's runtime: WebAssembly guests over a SQLite filesystem, with limits that hold.
+//!
+//! The reading order is the journey of a command: [`Sandbox`] admits it, `process` gives it a pid, descriptors and a wasm
+//! instance, `wasi` decodes what it asks, `vfs` finds the files, `sqlite-fs` stores them, and the run is recorded in the
+//! same transaction.
+//!
+//! ```no_run
+//! use sandlite_runtime::{Preset, Sandbox};
+//!
+//! let sandbox = Sandbox::builder().database("agent.db").preset(Preset::Normal).open()?;
+//! let output = sandbox.bash("echo hello | tr a-z A-Z")?;
+//! assert_eq!(output.stdout, b"HELLO\n");
+//! # Ok::<(), sandlite_runtime::Error>(())
+//! ```
+
+mod clock;
+mod error;
+mod history;
+mod host;
+mod limits;
+mod process;
+mod random;
+mod sandbox;
+mod vfs;
+mod wasi;
+
+pub use error::Error;
+pub use history::Run;
+pub use host::{Host, HostBuilder, Progress};
+pub use limits::{LimitReached, Usage};
+pub use presets::{LimitName, Limits, Overrides, Preset};
+pub use sandbox::{Builder, Command, ExitStatus, Kv, Output, Sandbox, Stream};

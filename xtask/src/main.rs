@@ -1,2 +1,46 @@
-//! To come.
-fn main() {}
+//! `cargo xtask`: everything a developer does with this repository, as one program without arcane flags.
+
+mod check;
+mod demo;
+mod guests;
+mod record;
+mod run;
+
+use std::process::ExitCode;
+
+/// What goes wrong is told to a person, in one sentence.
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+Usage: cargo xtask <command>
+
+  demo      set up what is missing, build everything, and take a short tour
+  test      every check that CI runs: format, lints, laws, tests
+  guests    build the programs of the sandbox to WebAssembly
+  record    ask the machine's real bash what each case of tests/bash does
+
+The first call builds everything and takes some minutes; later calls only build what changed.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = args.split_first().map_or(("help", &[][..]), |(command, rest)| (command.as_str(), rest));
+    let outcome = match command {
+        "demo" => demo::run_demo(),
+        "test" => check::run(),
+        "guests" => guests::build().map(drop),
+        "record" => record::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("unknown command `{other}`\n\n{HELP}").into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -79,12 +79,7 @@ struct Wish {
 
 impl Wish {
     fn parse(args: &[String]) -> Result<Self> {
-        let mut wish = Self {
-            check: false,
-            quiet: false,
-            shell: PathBuf::from("/bin/bash"),
-            topics: Vec::new(),
-        };
+        let mut wish = Self { check: false, quiet: false, shell: PathBuf::from("/bin/bash"), topics: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {

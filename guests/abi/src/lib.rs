@@ -18,7 +18,7 @@ mod wait;
 
 pub use errno::Errno;
 pub use signal::{Disposition, Signal};
-pub use wait::{WaitStatus, Waited, WAIT_NO_HANG};
+pub use wait::{WAIT_NO_HANG, WaitStatus, Waited};
 
 /// The name of the import module on the wasm side.
 pub const MODULE: &str = "sandlite";

@@ -106,7 +106,19 @@ mod tests {
 
     #[test]
     fn metadata_survives_the_wire() {
-        let stat = Stat { dev: 1, ino: u64::MAX, mode: S_IFREG | 0o644, nlink: 2, uid: 1000, gid: 1001, rdev: 7, size: 1 << 40, atime: -1, mtime: 5, ctime: i64::MAX };
+        let stat = Stat {
+            dev: 1,
+            ino: u64::MAX,
+            mode: S_IFREG | 0o644,
+            nlink: 2,
+            uid: 1000,
+            gid: 1001,
+            rdev: 7,
+            size: 1 << 40,
+            atime: -1,
+            mtime: 5,
+            ctime: i64::MAX,
+        };
         assert_eq!(Stat::decode(&stat.encode()), stat);
     }
 }

@@ -1,0 +1,5 @@
+(module
+  (memory (export "memory") 1)
+  (func (export "_start")
+    (loop $again
+      (br_if $again (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))))

@@ -1,0 +1,176 @@
+//! Amounts with units: bytes and wall-clock time, as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+/// Something a limit can be made of: ordered, never zero, printable with its unit.
+pub trait Amount: Copy + PartialOrd + fmt::Display {
+    /// Whether it is nothing at all, which no limit may be.
+    fn is_zero(self) -> bool;
+}
+
+/// A number of bytes, written `64 MB`, `1 KiB` or `512`; `KB`, `MB` and `GB` are powers of 1024, as `KiB` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteSize(pub u64);
+
+/// A span of wall-clock time, written `5 s`, `250 ms` or `2 min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WallTime(pub Duration);
+
+/// Why a text is not an amount.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// The number before the unit cannot be read.
+    #[error("`{0}` does not start with a whole number")]
+    Number(String),
+    /// The unit is unknown.
+    #[error("`{unit}` is not a unit of {what}: use {known}")]
+    Unit {
+        /// What stood after the number.
+        unit: String,
+        /// What was to be measured.
+        what: &'static str,
+        /// The units there are.
+        known: &'static str,
+    },
+    /// The amount does not fit 64 bits.
+    #[error("`{0}` is too large")]
+    TooLarge(String),
+}
+
+fn split(text: &str) -> Result<(u64, String), AmountError> {
+    let text = text.trim();
+    let digits_end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let digits: String = digits.chars().filter(|&c| c != '_').collect();
+    if digits.is_empty() {
+        return Err(AmountError::Number(text.to_owned()));
+    }
+    let number = digits.parse().map_err(|_| AmountError::TooLarge(text.to_owned()))?;
+    Ok((number, unit.trim().to_ascii_lowercase()))
+}
+
+impl FromStr for ByteSize {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Self, AmountError> {
+        let (number, unit) = split(text)?;
+        let shift = match unit.as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            _ => return Err(AmountError::Unit { unit, what: "bytes", known: "B, KB, MB or GB" }),
+        };
+        let bytes = number.checked_mul(1 << shift).ok_or_else(|| AmountError::TooLarge(text.to_owned()))?;
+        Ok(Self(bytes))
+    }
+}
+
+impl FromStr for WallTime {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Self, AmountError> {
+        let (number, unit) = split(text)?;
+        let milliseconds: u64 = match unit.as_str() {
+            "ms" => 1,
+            "" | "s" => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(AmountError::Unit { unit, what: "time", known: "ms, s, min or h" }),
+        };
+        let total = number.checked_mul(milliseconds).ok_or_else(|| AmountError::TooLarge(text.to_owned()))?;
+        Ok(Self(Duration::from_millis(total)))
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shift, unit) = match self.0 {
+            bytes if bytes >= 1 << 30 && bytes.is_multiple_of(1 << 30) => (30, "GB"),
+            bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => (20, "MB"),
+            bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => (10, "KB"),
+            _ => (0, "B"),
+        };
+        write!(f, "{} {unit}", self.0 >> shift)
+    }
+}
+
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = self.0.as_millis();
+        if milliseconds.is_multiple_of(1000) { write!(f, "{} s", milliseconds / 1000) } else { write!(f, "{milliseconds} ms") }
+    }
+}
+
+impl Amount for u64 {
+    fn is_zero(self) -> bool {
+        self == 0
+    }
+}
+
+impl Amount for u32 {
+    fn is_zero(self) -> bool {
+        self == 0
+    }
+}
+
+impl Amount for ByteSize {
+    fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Amount for WallTime {
+    fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for WallTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_and_printed_as_people_write_them() {
+        for (text, bytes, printed) in
+            [("64 MB", 64 << 20, "64 MB"), ("1KiB", 1024, "1 KB"), ("1500", 1500, "1500 B"), ("3 GB", 3 << 30, "3 GB")]
+        {
+            let size: ByteSize = text.parse().unwrap();
+            assert_eq!((size.0, size.to_string().as_str()), (bytes, printed));
+        }
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused() {
+        assert_eq!("-1".parse::<ByteSize>(), Err(AmountError::Number("-1".to_owned())));
+        assert_eq!("99999999999999999999".parse::<ByteSize>(), Err(AmountError::TooLarge("99999999999999999999".to_owned())));
+        assert_eq!(
+            "18446744073709551615 GB".parse::<ByteSize>(),
+            Err(AmountError::TooLarge("18446744073709551615 GB".to_owned()))
+        );
+        assert!("5 parsecs".parse::<WallTime>().is_err());
+    }
+
+    #[test]
+    fn times_are_read_and_printed_as_people_write_them() {
+        for (text, printed) in [("5 s", "5 s"), ("250ms", "250 ms"), ("2 min", "120 s"), ("3", "3 s")] {
+            assert_eq!(text.parse::<WallTime>().unwrap().to_string(), printed);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What an embedding program sees when Sandlite itself could not do its work.
+//!
+//! A command that exits 1, traps or meets a limit is not here: that is an [`Output`](crate::Output) with its status.
+
+use std::path::PathBuf;
+
+/// The host's own trouble.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] sqlite_fs::Error),
+    /// A limit override is zero or above the preset.
+    #[error(transparent)]
+    Limit(#[from] presets::LimitError),
+    /// A guest's wasm could not be unpacked.
+    #[error("guest `{name}` cannot be unpacked")]
+    Guest {
+        /// The guest.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The engine refused a module, a setting or an instance.
+    #[error("the WebAssembly engine refused: {doing}")]
+    Engine {
+        /// What was being done.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        source: EngineError,
+    },
+    /// The directory for compiled guests cannot be used.
+    #[error("cannot use the cache directory `{}`", path.display())]
+    Cache {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The command is longer than its preset allows.
+    #[error("the command has {used} bytes, and the preset allows {allowed}")]
+    CommandTooLong {
+        /// Bytes of the command with its arguments and environment.
+        used: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
+    /// Something the caller gave makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// An error of the WebAssembly engine, kept opaque: the engine is not part of our interface.
+#[derive(Debug)]
+pub struct EngineError(wasmtime::Error);
+
+impl std::fmt::Display for EngineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl Error {
+    /// Wraps an engine error with what was being done.
+    pub(crate) fn engine(doing: &'static str) -> impl FnOnce(wasmtime::Error) -> Self {
+        move |source| Self::Engine { doing, source: EngineError(source) }
+    }
+
+    /// What to do about it, when there is something to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Database(error) => error.hint().map(Into::into),
+            Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
+            Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
+            Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),
+            _ => None,
+        }
+    }
+}

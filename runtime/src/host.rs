@@ -1,0 +1,146 @@
+//! The host: the engine, the compiled guests, the clock tick and the worker threads. One per program, shared by all sandboxes.
+
+mod cache;
+mod engine;
+mod ticker;
+mod workers;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wasmtime::{Engine, InstancePre};
+
+use crate::Error;
+use crate::process::State;
+use crate::wasi;
+use cache::Cache;
+use ticker::Ticker;
+use workers::Workers;
+
+/// Told while something slow happens, such as compiling a guest for the first time.
+pub type Progress = Box<dyn Fn(&str) + Send + Sync>;
+
+/// The engine and everything that sandboxes share. Cheap to clone.
+#[derive(Clone)]
+pub struct Host(Arc<Shared>);
+
+struct Shared {
+    engine: Engine,
+    cache: Cache,
+    progress: Option<Progress>,
+    shell: Mutex<Option<Prepared>>,
+    ticker: Ticker,
+    workers: Workers,
+}
+
+/// A guest that is compiled and linked: ready to be instantiated.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    /// The linked module.
+    pub(crate) instance: Arc<InstancePre<State>>,
+    /// Which guest.
+    pub(crate) guest: &'static guests::Guest,
+}
+
+/// Settings of a [`Host`].
+///
+/// Defaults: compiled guests are kept in `$SANDLITE_CACHE`, else in `sandlite` under the user's cache directory; no
+/// progress is told.
+#[derive(Default)]
+pub struct HostBuilder {
+    cache: Option<PathBuf>,
+    progress: Option<Progress>,
+}
+
+impl HostBuilder {
+    /// Keeps compiled guests in this directory.
+    #[must_use]
+    pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cache = Some(directory.into());
+        self
+    }
+
+    /// Is told while a guest is compiled.
+    #[must_use]
+    pub fn progress(mut self, progress: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Box::new(progress));
+        self
+    }
+
+    /// Starts the engine.
+    ///
+    /// # Errors
+    ///
+    /// When the machine lacks what the engine needs.
+    pub fn build(self) -> Result<Host, Error> {
+        let engine = engine::new()?;
+        let ticker = Ticker::new(engine.clone());
+        let cache = Cache::new(self.cache);
+        Ok(Host(Arc::new(Shared {
+            engine,
+            cache,
+            progress: self.progress,
+            shell: Mutex::new(None),
+            ticker,
+            workers: Workers::default(),
+        })))
+    }
+}
+
+impl Host {
+    /// Settings to start from.
+    #[must_use]
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+
+    /// A guest, compiled and linked: from memory, else from the cache, else compiled now.
+    pub(crate) fn prepared(&self, guest: &'static guests::Guest) -> Result<Prepared, Error> {
+        // The lock is held while compiling: whoever else needs the guest would only compile it a second time.
+        let mut slot = self.0.shell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prepared) = &*slot {
+            return Ok(prepared.clone());
+        }
+        let module = self.0.cache.module(&self.0.engine, guest, self.0.progress.as_ref())?;
+        let linker = wasi::linker(&self.0.engine)?;
+        let instance = linker.instantiate_pre(&module).map_err(Error::engine("linking a guest"))?;
+        let prepared = Prepared { instance: Arc::new(instance), guest };
+        *slot = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// A guest that a test wrote.
+    #[cfg(test)]
+    pub(crate) fn prepared_from_text(&self, text: &str) -> Prepared {
+        let module = wasmtime::Module::new(&self.0.engine, wat::parse_str(text).unwrap()).unwrap();
+        let instance = wasi::linker(&self.0.engine).unwrap().instantiate_pre(&module).unwrap();
+        Prepared { instance: Arc::new(instance), guest: &guests::SHELL }
+    }
+
+    /// The engine.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// Keeps the epoch ticking while the returned guard lives.
+    pub(crate) fn tick(&self) -> ticker::Ticking<'_> {
+        self.0.ticker.start()
+    }
+
+    /// Makes every running guest look at its budget now.
+    pub(crate) fn interrupt(&self) {
+        self.0.engine.increment_epoch();
+    }
+
+    /// Runs `work` on a worker thread.
+    pub(crate) fn run_on_worker(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        self.0.workers.run(Box::new(work)).map_err(Error::Thread)
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Host")
+    }
+}

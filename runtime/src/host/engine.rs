@@ -1,0 +1,58 @@
+//! Engine settings: what guests may use of WebAssembly, and how their memory is laid out.
+
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Strategy};
+
+use crate::Error;
+
+/// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
+/// [`HOST_STACK`] besides (T-DOS-09).
+const WASM_STACK: usize = 1 << 20;
+
+/// Native stack for host calls on top of the wasm frames.
+const HOST_STACK: usize = 512 << 10;
+
+/// Guest processes alive at once in one program, over all sandboxes. Address space, not memory: a slot costs nothing
+/// until it is used.
+const SLOTS: u32 = 1_000;
+
+/// A linear memory's reservation: all that 32-bit wasm can address, so that no access needs a bounds check.
+const MEMORY: usize = 4 << 30;
+
+/// Bytes of a freed slot that are zeroed in place instead of given back to the system: a small guest starts without
+/// page faults.
+const KEEP_RESIDENT: usize = 1 << 20;
+
+/// The engine with the settings above.
+pub(super) fn new() -> Result<Engine, Error> {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .cranelift_opt_level(OptLevel::Speed)
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(WASM_STACK + HOST_STACK)
+        // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
+        .wasm_relaxed_simd(false)
+        .wasm_multi_memory(false)
+        .wasm_memory64(false)
+        .wasm_backtrace_max_frames(None)
+        .generate_address_map(false)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    Engine::new(&config).map_err(Error::engine("starting with these settings"))
+}
+
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_core_instances(SLOTS)
+        .total_memories(SLOTS)
+        .total_tables(SLOTS)
+        .total_stacks(SLOTS)
+        .max_memory_size(MEMORY)
+        .table_elements(20_000)
+        .max_unused_warm_slots(64)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT)
+        .async_stack_keep_resident(0);
+    pool
+}

@@ -1,0 +1,267 @@
+//! The meter: counters with ceilings, shared by all processes of one command.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use presets::{ByteSize, LimitName, Limits, WallTime};
+
+use super::LimitReached;
+use crate::clock;
+
+/// What one command has used and may use.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limits: Limits,
+    started: Instant,
+    deadline: Instant,
+    fuel_used: AtomicU64,
+    memory: AtomicU64,
+    memory_peak: AtomicU64,
+    memory_refused: AtomicBool,
+    output: AtomicU64,
+    commands: AtomicU64,
+    processes: AtomicU64,
+    process_starts: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    reached: OnceLock<LimitReached>,
+}
+
+/// What a command used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Usage {
+    /// Wasm fuel.
+    pub fuel: u64,
+    /// Wall-clock time.
+    #[serde(serialize_with = "as_micros", rename = "wall_us")]
+    pub wall: Duration,
+    /// Most memory held at once, in bytes.
+    pub memory_peak: u64,
+    /// Bytes of output.
+    pub output: u64,
+    /// Simple commands executed by shells.
+    pub commands: u64,
+    /// Processes started.
+    pub processes: u64,
+    /// Bytes read from files.
+    pub bytes_read: u64,
+    /// Bytes written to files.
+    pub bytes_written: u64,
+}
+
+fn as_micros<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+impl Meter {
+    /// A meter that starts now.
+    pub(crate) fn new(limits: Limits) -> Self {
+        let started = clock::now();
+        Self {
+            deadline: started + limits.wall.0,
+            started,
+            limits,
+            fuel_used: AtomicU64::new(0),
+            memory: AtomicU64::new(0),
+            memory_peak: AtomicU64::new(0),
+            memory_refused: AtomicBool::new(false),
+            output: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            processes: AtomicU64::new(0),
+            process_starts: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+            reached: OnceLock::new(),
+        }
+    }
+
+    /// What is allowed.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// When the wall clock runs out.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The limit that ended the command, if one did.
+    pub(crate) fn reached(&self) -> Option<&LimitReached> {
+        self.reached.get()
+    }
+
+    /// Debits compute and answers how much is left; an empty pot is a met limit.
+    pub(crate) fn spend_fuel(&self, amount: u64) -> Result<u64, LimitReached> {
+        let used = self.fuel_used.fetch_add(amount, Ordering::Relaxed).saturating_add(amount);
+        match self.limits.compute.checked_sub(used) {
+            Some(left) if left > 0 => Ok(left),
+            _ => Err(self.reach(LimitName::Compute, self.limits.compute.to_string(), used.to_string())),
+        }
+    }
+
+    /// Whether the wall clock has run out.
+    pub(crate) fn check_time(&self) -> Result<(), LimitReached> {
+        let now = clock::now();
+        if now < self.deadline {
+            return Ok(());
+        }
+        let used = WallTime(Duration::from_millis(u64::try_from((now - self.started).as_millis()).unwrap_or(u64::MAX)));
+        Err(self.reach(LimitName::Wall, self.limits.wall.to_string(), used.to_string()))
+    }
+
+    /// Takes memory, or refuses and takes nothing.
+    pub(crate) fn take_memory(&self, bytes: u64) -> bool {
+        let allowed = self.limits.memory.0;
+        let taken = self
+            .memory
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| held.checked_add(bytes).filter(|&total| total <= allowed));
+        match taken {
+            Ok(held) => {
+                self.memory_peak.fetch_max(held + bytes, Ordering::Relaxed);
+                true
+            }
+            Err(_) => {
+                self.memory_refused.store(true, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Gives memory back.
+    pub(crate) fn return_memory(&self, bytes: u64) {
+        self.memory.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Says that a process died; if memory had been refused before, that is the limit it died of.
+    pub(crate) fn process_died(&self) -> Option<LimitReached> {
+        self.memory_refused.load(Ordering::Relaxed).then(|| {
+            let peak = ByteSize(self.memory_peak.load(Ordering::Relaxed));
+            self.reach(LimitName::Memory, self.limits.memory.to_string(), format!("{peak} and more"))
+        })
+    }
+
+    /// Takes room for output: how many of the `wanted` bytes may still be kept, and whether the limit is now met.
+    pub(crate) fn take_output(&self, wanted: u64) -> (u64, Option<LimitReached>) {
+        let before = self.output.fetch_add(wanted, Ordering::Relaxed);
+        let room = self.limits.output.0.saturating_sub(before);
+        if wanted <= room {
+            return (wanted, None);
+        }
+        let used = ByteSize(before.saturating_add(wanted));
+        (room, Some(self.reach(LimitName::Output, self.limits.output.to_string(), used.to_string())))
+    }
+
+    /// Counts simple commands of a shell.
+    pub(crate) fn count_commands(&self, amount: u64) -> Result<(), LimitReached> {
+        let used = self.commands.fetch_add(amount, Ordering::Relaxed).saturating_add(amount);
+        if used <= self.limits.commands {
+            return Ok(());
+        }
+        Err(self.reach(LimitName::Commands, self.limits.commands.to_string(), used.to_string()))
+    }
+
+    /// Checks how often one loop has gone round.
+    pub(crate) fn check_loop(&self, rounds: u64) -> Result<(), LimitReached> {
+        if rounds <= self.limits.loop_iterations {
+            return Ok(());
+        }
+        Err(self.reach(LimitName::LoopIterations, self.limits.loop_iterations.to_string(), rounds.to_string()))
+    }
+
+    /// Takes a place for a process, or refuses: `None` when too many are alive (the guest sees EAGAIN), an error when
+    /// too many were started in all.
+    pub(crate) fn start_process(&self) -> Result<Option<()>, LimitReached> {
+        let alive = u64::from(self.limits.processes);
+        if self.processes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < alive).then_some(n + 1)).is_err() {
+            return Ok(None);
+        }
+        let starts = self.process_starts.fetch_add(1, Ordering::Relaxed) + 1;
+        if starts <= u64::from(self.limits.process_starts) {
+            return Ok(Some(()));
+        }
+        self.end_process();
+        self.process_starts.fetch_sub(1, Ordering::Relaxed);
+        Err(self.reach(LimitName::ProcessStarts, self.limits.process_starts.to_string(), starts.to_string()))
+    }
+
+    /// Gives a process's place back.
+    pub(crate) fn end_process(&self) {
+        self.processes.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts bytes read from files.
+    pub(crate) fn count_read(&self, bytes: usize) {
+        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts bytes written to files.
+    pub(crate) fn count_written(&self, bytes: usize) {
+        self.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// What was used so far.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            fuel: self.fuel_used.load(Ordering::Relaxed),
+            wall: self.started.elapsed(),
+            memory_peak: self.memory_peak.load(Ordering::Relaxed),
+            output: self.output.load(Ordering::Relaxed).min(self.limits.output.0),
+            commands: self.commands.load(Ordering::Relaxed),
+            processes: self.process_starts.load(Ordering::Relaxed),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            bytes_written: self.bytes_written.load(Ordering::Relaxed),
+        }
+    }
+
+    // The first limit met is the one that is told; later ones follow from it.
+    fn reach(&self, limit: LimitName, value: String, used: String) -> LimitReached {
+        self.reached.get_or_init(|| LimitReached { limit, value, used }).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use presets::{Overrides, Preset};
+
+    fn meter(overrides: Overrides) -> Meter {
+        Meter::new(Preset::Strict.limits().tighten(&overrides).unwrap())
+    }
+
+    // G7: at the limit is allowed, one past it is not.
+    #[test]
+    fn every_ceiling_allows_exactly_its_value() {
+        let commands = meter(Overrides { commands: Some(3), ..Overrides::default() });
+        assert_eq!(commands.count_commands(3), Ok(()));
+        assert_eq!(commands.count_commands(1).unwrap_err().limit, LimitName::Commands);
+
+        let loops = meter(Overrides { loop_iterations: Some(3), ..Overrides::default() });
+        assert_eq!(loops.check_loop(3), Ok(()));
+        assert_eq!(loops.check_loop(4).unwrap_err().limit, LimitName::LoopIterations);
+
+        let memory = meter(Overrides { memory: Some(ByteSize(10)), ..Overrides::default() });
+        assert!(memory.take_memory(10) && !memory.take_memory(1));
+        memory.return_memory(1);
+        assert!(memory.take_memory(1));
+
+        let alive = meter(Overrides { processes: Some(2), ..Overrides::default() });
+        assert_eq!([alive.start_process(), alive.start_process(), alive.start_process()], [Ok(Some(())), Ok(Some(())), Ok(None)]);
+
+        let starts = meter(Overrides { process_starts: Some(1), ..Overrides::default() });
+        assert_eq!(starts.start_process(), Ok(Some(())));
+        assert_eq!(starts.start_process().unwrap_err().limit, LimitName::ProcessStarts);
+
+        let output = meter(Overrides { output: Some(ByteSize(5)), ..Overrides::default() });
+        assert_eq!(output.take_output(5), (5, None));
+        assert_eq!(output.take_output(3).0, 0);
+    }
+
+    #[test]
+    fn the_first_limit_met_is_the_one_that_is_told() {
+        let meter = meter(Overrides { commands: Some(1), compute: Some(10), ..Overrides::default() });
+        let _ = meter.count_commands(2);
+        assert_eq!(meter.spend_fuel(10).unwrap_err().limit, LimitName::Commands);
+        assert_eq!(meter.reached().unwrap().to_string(), "too many commands executed (>1)");
+    }
+}

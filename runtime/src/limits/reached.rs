@@ -1,0 +1,57 @@
+//! A limit that was met: which one, how much it allowed, how much was used, and what to do.
+
+use std::fmt;
+
+use presets::LimitName;
+
+/// A command met a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitReached {
+    /// Which limit.
+    pub limit: LimitName,
+    /// What it allows, with its unit.
+    pub value: String,
+    /// What the command had used or asked for, with its unit.
+    pub used: String,
+}
+
+impl LimitReached {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self.limit {
+            LimitName::Compute => "do less work per command, or use a preset with more `compute`",
+            LimitName::Wall => "split the work into several commands, or use a preset with a longer `wall` time",
+            LimitName::Memory => "work on the data in pieces, or use a preset with more `memory`",
+            LimitName::Output => "write the output to a file and read the part you need",
+            LimitName::Disk | LimitName::File | LimitName::Inodes => "remove files you no longer need, or use a wider preset",
+            LimitName::Processes | LimitName::ProcessStarts => "start fewer programs: shell builtins cost none",
+            LimitName::Descriptors => "close descriptors you no longer need",
+            LimitName::LoopIterations => "use a tool that loops by itself (awk, sed, python), or a wider preset",
+            LimitName::Commands => "split the script into several commands, or use a wider preset",
+            LimitName::CommandText => "put the text into a file and run the file",
+            LimitName::Value => "store large values as files",
+        }
+    }
+
+    /// The exit code of a command that this limit ended: 124 for time and compute, 137 for memory, 126 for the rest.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.limit {
+            LimitName::Compute | LimitName::Wall => 124,
+            LimitName::Memory => 137,
+            _ => 126,
+        }
+    }
+}
+
+impl fmt::Display for LimitReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.limit {
+            // LocalSandbox's own words, which its users match on.
+            LimitName::LoopIterations => write!(f, "too many iterations ({}) in one loop", self.value),
+            LimitName::Commands => write!(f, "too many commands executed (>{})", self.value),
+            limit => write!(f, "limit `{limit}` reached: {} allowed, {} used", self.value, self.used),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Processes: what a command becomes.
+//!
+//! A [`Tree`] is all processes of one command, with its [`Meter`](crate::limits::Meter) and its view of the files; nothing
+//! of it survives the command (T-DOS-05). A process is a pid, descriptors, a thread and a wasm instance.
+
+mod capture;
+pub(crate) mod descriptor;
+mod fault;
+mod fork;
+pub(crate) mod pipe;
+mod program;
+mod run;
+mod state;
+mod table;
+mod tree;
+pub(crate) mod wait;
+
+pub(crate) use capture::{Capture, Sink};
+pub(crate) use fault::{Ended, Fault};
+pub(crate) use fork::fork;
+pub(crate) use program::{check as check_program, find as find_program};
+pub(crate) use run::{start, start_first};
+pub(crate) use state::{Start, State, settle_fuel};
+pub(crate) use table::{Pid, Process, WaitFor};
+pub(crate) use tree::Tree;

@@ -1,0 +1,68 @@
+//! Fork: a second process that begins as a copy of the first.
+//!
+//! The child is a new instance of the same module with a copy of the parent's linear memory, stack pointer and
+//! descriptors; the host calls its entry for copies with the pointer the parent gave. Frames above the call are not
+//! copied and not needed: the child never returns into them (DESIGN D6).
+
+use std::sync::Arc;
+
+use abi::Errno;
+use wasmtime::{AsContext, AsContextMut, Caller, Instance, Memory, Store, Val};
+
+use super::run::{Image, instantiate, on_worker};
+use super::state::Start;
+use super::{Fault, Pid, State};
+
+/// Copies compare this much at a time: a page of the machine, so that untouched pages stay shared.
+const PAGE: usize = 4096;
+
+/// Forks the calling process.
+pub(crate) fn fork(caller: &mut Caller<'_, State>, closure: u32) -> Result<Pid, Fault> {
+    let memory = caller.data().memory.ok_or(Errno::NOSYS)?;
+    let stack_pointer = stack_pointer(caller)?;
+    let parent = caller.data();
+    let process = parent.tree.add_process(parent.process.pid, false)?;
+    let start = Start { args: parent.args.clone(), env: parent.env.clone(), cwd: parent.cwd.clone() };
+    let state =
+        State::new(Arc::clone(&parent.tree), process, parent.descriptors.clone(), start, parent.umask, parent.prepared.clone());
+    let (tree, pid) = (Arc::clone(&parent.tree), state.process.pid);
+    let copied = instantiate(state).map_err(Fault::from).and_then(|(mut store, instance)| {
+        copy_memory(memory.data(caller.as_context()), &mut store)?;
+        set_stack_pointer(&mut store, &instance, stack_pointer)?;
+        Ok((store, instance))
+    });
+    match copied {
+        Ok((store, instance)) => on_worker(Image::Fork { store: Box::new(store), instance, closure }),
+        Err(_) => {
+            Arc::clone(&tree).process_ended(pid, abi::WaitStatus::Signaled(abi::Signal::KILL));
+            tree.table().forget(pid);
+            Err(Errno::NOMEM.into())
+        }
+    }
+}
+
+fn stack_pointer(caller: &mut Caller<'_, State>) -> Result<Val, Errno> {
+    let global = caller.get_export(abi::STACK_POINTER).and_then(wasmtime::Extern::into_global).ok_or(Errno::NOSYS)?;
+    Ok(global.get(caller.as_context_mut()))
+}
+
+fn set_stack_pointer(store: &mut Store<State>, instance: &Instance, value: Val) -> Result<(), Errno> {
+    let global = instance.get_global(&mut *store, abi::STACK_POINTER).ok_or(Errno::NOSYS)?;
+    global.set(store, value).map_err(|_| Errno::NOSYS)
+}
+
+// A fresh instance already shows the module's own image, shared with all others: only what the parent changed is copied.
+fn copy_memory(from: &[u8], store: &mut Store<State>) -> Result<(), Errno> {
+    let memory: Memory = store.data().memory.ok_or(Errno::NOSYS)?;
+    let missing = from.len().saturating_sub(memory.data_size(&*store)) as u64;
+    if missing > 0 {
+        memory.grow(&mut *store, missing.div_ceil(1 << 16)).map_err(|_| Errno::NOMEM)?;
+    }
+    let to = memory.data_mut(store);
+    for (from, to) in from.chunks(PAGE).zip(to.chunks_mut(PAGE)) {
+        if from != to {
+            to.copy_from_slice(from);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! From a path to a program: a guest's own, or a script with its `#!` line.
+
+use abi::Errno;
+use abi::spawn::Request;
+use abi::stat::{S_IFDIR, S_IFREG};
+use sqlite_fs::path::Last;
+
+use super::state::Start;
+use super::{Fault, Tree};
+use crate::host::Prepared;
+use crate::vfs::{ROOT_NODE, Thing};
+
+/// Scripts may be interpreted by scripts; Linux stops at the same depth.
+const MAX_INTERPRETERS: usize = 4;
+
+/// How much of a script is looked at for its `#!` line, as on Linux.
+const SHEBANG_BYTES: usize = 256;
+
+/// Whether a request's program can be run, as its caller is told before it gives up its own instance.
+pub(crate) fn check(tree: &Tree, request: &Request) -> Result<(), Fault> {
+    find(tree, request).map(drop)
+}
+
+/// Finds the program of a request and what it is told.
+pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), Fault> {
+    let text = request.args.iter().chain(&request.env).map(Vec::len).sum::<usize>() as u64;
+    if text > tree.meter.limits().command_text.0 {
+        return Err(Errno::TOOBIG.into());
+    }
+    let mut path = request.path.clone();
+    let mut args = request.args.clone();
+    for _ in 0..MAX_INTERPRETERS {
+        let name = std::str::from_utf8(&path).map_err(|_| Errno::NOENT)?;
+        let node = tree.vfs.find(ROOT_NODE, name, Last::Follow)?;
+        match tree.vfs.thing(node) {
+            Some(Thing::Program(guest)) => {
+                let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
+                return Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }));
+            }
+            Some(_) => return Err(Errno::ACCES.into()),
+            None => {}
+        }
+        let stat = tree.vfs.stat(node)?;
+        if stat.kind() == S_IFDIR || stat.kind() != S_IFREG || stat.mode & 0o111 == 0 {
+            return Err(Errno::ACCES.into());
+        }
+        let mut head = [0; SHEBANG_BYTES];
+        let length = tree.vfs.read(node, 0, &mut head)?;
+        let (interpreter, argument) = shebang(head.get(..length).unwrap_or_default()).ok_or(Errno::NOEXEC)?;
+        let mut new_args = vec![interpreter.to_vec()];
+        new_args.extend(argument.map(<[u8]>::to_vec));
+        new_args.push(path);
+        new_args.extend(args.into_iter().skip(1));
+        path = interpreter.to_vec();
+        args = new_args;
+    }
+    Err(Errno::LOOP.into())
+}
+
+// `#! interpreter [one argument]`, as the kernel reads it.
+fn shebang(head: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let line = head.strip_prefix(b"#!")?;
+    let line = line.split(|&byte| byte == b'\n').next()?.trim_ascii();
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
+    let (interpreter, rest) = line.split_at_checked(end)?;
+    let argument = rest.trim_ascii();
+    (!interpreter.is_empty()).then_some((interpreter, (!argument.is_empty()).then_some(argument)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(head: &str, expected: Option<(&str, Option<&str>)>) {
+        let found = shebang(head.as_bytes());
+        let expected = expected.map(|(path, argument)| (path.as_bytes(), argument.map(str::as_bytes)));
+        assert_eq!(found, expected, "{head:?}");
+    }
+
+    #[test]
+    fn a_shebang_line_is_read_as_the_kernel_reads_it() {
+        check("#!/bin/bash\necho", Some(("/bin/bash", None)));
+        check("#! /usr/bin/env  python3 -u \n", Some(("/usr/bin/env", Some("python3 -u"))));
+        check("#!\n", None);
+        check("echo hi\n", None);
+        check("", None);
+    }
+}

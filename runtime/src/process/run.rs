@@ -1,0 +1,233 @@
+//! Running a process: a store, an instance, the call, and what its end means.
+//!
+//! After a trap, a limit or a kill the store is dropped and never entered again (GHSA-2hw9).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use abi::spawn::{Action, NEW_GROUP, Request};
+use abi::{Errno, Signal, WaitStatus};
+use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
+
+use super::descriptor::Descriptors;
+use super::state::{Start, settle_fuel};
+use super::{Ended, Fault, Pid, State, Tree, program};
+use crate::Error;
+use crate::host::Prepared;
+
+/// A process that is ready to run.
+pub(super) enum Image {
+    /// A program from its beginning.
+    Program(Box<State>),
+    /// A copy of its parent, at the entry for copies.
+    Fork {
+        /// The child's store, its memory filled.
+        store: Box<Store<State>>,
+        /// The child's instance.
+        instance: Instance,
+        /// What the parent gave to `fork`.
+        closure: u32,
+    },
+}
+
+/// Starts a program as a child of the process with state `parent`.
+pub(crate) fn start(parent: &State, request: &Request) -> Result<Pid, Fault> {
+    let mut descriptors = parent.descriptors.clone();
+    apply(&mut descriptors, &request.actions)?;
+    descriptors.close_for_exec();
+    let (prepared, start) = program::find(&parent.tree, request)?;
+    let process = parent.tree.add_process(parent.process.pid, request.flags & NEW_GROUP != 0)?;
+    process.reset_caught_dispositions();
+    let state = State::new(Arc::clone(&parent.tree), process, descriptors, start, parent.umask, prepared);
+    on_worker(Image::Program(Box::new(state)))
+}
+
+/// Runs a command's first process on the calling thread and answers how it ended.
+pub(crate) fn start_first(
+    tree: &Arc<Tree>,
+    program: (Prepared, Start),
+    descriptors: Descriptors,
+    umask: u32,
+) -> Result<WaitStatus, Fault> {
+    let (prepared, start) = program;
+    let process = tree.add_process(0, true)?;
+    let state = State::new(Arc::clone(tree), process, descriptors, start, umask, prepared);
+    Ok(run_to_end(Image::Program(Box::new(state))))
+}
+
+/// Hands a process to a worker thread.
+pub(super) fn on_worker(image: Image) -> Result<Pid, Fault> {
+    let (tree, pid) = (Arc::clone(&image.state().tree), image.state().process.pid);
+    let host = tree.host.clone();
+    host.run_on_worker(move || {
+        run_to_end(image);
+    })
+    .map_err(|_| {
+        // No thread to be had: the process has ended before it began.
+        tree.process_ended(pid, WaitStatus::Signaled(Signal::KILL));
+        Fault::Errno(Errno::AGAIN)
+    })?;
+    Ok(pid)
+}
+
+impl Image {
+    fn state(&self) -> &State {
+        match self {
+            Self::Program(state) => state,
+            Self::Fork { store, .. } => store.data(),
+        }
+    }
+}
+
+// Whatever happens inside, the end is noted: a parent that waits is always woken.
+fn run_to_end(image: Image) -> WaitStatus {
+    let (tree, process) = (Arc::clone(&image.state().tree), Arc::clone(&image.state().process));
+    process.adopt_thread();
+    let ended = catch_unwind(AssertUnwindSafe(|| run(image))).unwrap_or(Ended::HostPanic);
+    let status = match ended {
+        Ended::Exit(code) => WaitStatus::Exited(code),
+        Ended::Signal(signal) => WaitStatus::Signaled(signal),
+        Ended::Killed => WaitStatus::Signaled(process.ending_signal().unwrap_or(Signal::KILL)),
+        Ended::Limit | Ended::HostPanic | Ended::Exec(_) => WaitStatus::Signaled(Signal::KILL),
+    };
+    if tree.meter.reached().is_some() {
+        tree.stop();
+    }
+    let pid = process.pid;
+    drop(process);
+    tree.process_ended(pid, status);
+    status
+}
+
+// Runs an image and whatever programs it becomes.
+fn run(image: Image) -> Ended {
+    let mut ended = match image {
+        Image::Fork { mut store, instance, closure } => {
+            let ended = call_fork_entry(&mut store, &instance, closure);
+            (ended, *store)
+        }
+        Image::Program(state) => match run_program(*state) {
+            Ok(ended) => ended,
+            Err(ended) => return ended,
+        },
+    };
+    loop {
+        let (Ended::Exec(request), store) = ended else { return ended.0 };
+        let mut state = store.into_data();
+        if apply(&mut state.descriptors, &request.actions).is_err() {
+            return Ended::Exit(126);
+        }
+        let Ok((prepared, start)) = program::find(&state.tree, &request) else { return Ended::Exit(126) };
+        state.become_program(start, prepared);
+        ended = match run_program(state) {
+            Ok(ended) => ended,
+            Err(ended) => return ended,
+        };
+    }
+}
+
+fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
+    let entry = state.prepared.guest.entry;
+    let (mut store, instance) = instantiate(state)?;
+    let ended = match instance.get_typed_func::<(), ()>(&mut store, entry) {
+        Ok(function) => {
+            let result = on_own_stack(function.call_async(&mut store, ()));
+            meaning(&mut store, result.map(|()| 0))
+        }
+        Err(_) => Ended::Signal(Signal::ABRT),
+    };
+    Ok((ended, store))
+}
+
+fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) -> Ended {
+    match instance.get_typed_func::<u32, u32>(&mut *store, abi::FORK_ENTRY) {
+        Ok(function) => {
+            let result = on_own_stack(function.call_async(&mut *store, closure));
+            meaning(store, result)
+        }
+        Err(_) => Ended::Signal(Signal::ABRT),
+    }
+}
+
+/// A store with its limits set, and an instance in it: nothing of the guest has run yet (R2).
+pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
+    let tree = Arc::clone(&state.tree);
+    let prepared = state.prepared.clone();
+    let mut store = Store::new(tree.host.engine(), state);
+    store.limiter(|state| state);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {
+        store.data().check_alive()?;
+        settle_fuel(store.as_context_mut())?;
+        Ok(UpdateDeadline::Continue(1))
+    });
+    settle_fuel(store.as_context_mut())?;
+    let instance = match on_own_stack(prepared.instance.instantiate_async(&mut store)) {
+        Ok(instance) => instance,
+        Err(error) => return Err(refused(&tree, &error)),
+    };
+    let memory = instance.get_memory(&mut store, "memory");
+    store.data_mut().memory = memory;
+    Ok((store, instance))
+}
+
+// An instance is refused when its memory does not fit the budget, or when no slot is free.
+fn refused(tree: &Tree, _error: &wasmtime::Error) -> Ended {
+    match tree.meter.process_died() {
+        Some(_) => Ended::Limit,
+        None => Ended::Signal(Signal::KILL),
+    }
+}
+
+// Guests run on stacks that the engine allots, with guard pages, so that the caller's own stack size does not matter
+// (T-DOS-09). Nothing inside ever waits as a future does: the first poll is the whole run.
+fn on_own_stack<T>(call: impl Future<Output = wasmtime::Result<T>>) -> wasmtime::Result<T> {
+    match pin!(call).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(Ended::HostPanic.into()),
+    }
+}
+
+fn meaning(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Ended {
+    let settled = settle_fuel(store.as_context_mut());
+    let error = match result {
+        Ok(code) => return Ended::Exit(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        Err(error) => error,
+    };
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        return ended.clone();
+    }
+    if settled.is_err() {
+        return Ended::Limit;
+    }
+    if store.data().tree.meter.process_died().is_some() {
+        return Ended::Limit;
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::UnreachableCodeReached) => Ended::Signal(Signal::ABRT),
+        _ => Ended::Signal(Signal::SEGV),
+    }
+}
+
+fn apply(descriptors: &mut Descriptors, actions: &[Action]) -> Result<(), Errno> {
+    for action in actions {
+        match *action {
+            Action::Dup { from, fd } => {
+                descriptors.duplicate_to(from, fd)?;
+                descriptors.set_close_on_exec(fd, false)?;
+            }
+            Action::Close { fd } => {
+                let _ = descriptors.close(fd);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl From<Error> for Fault {
+    fn from(_: Error) -> Self {
+        Self::Errno(Errno::AGAIN)
+    }
+}

@@ -1,0 +1,117 @@
+//! What a process carries: its descriptors, arguments and place, and its share of the command's budget.
+//!
+//! Lives in the wasm store, so only the process's own thread touches it.
+
+use std::sync::Arc;
+
+use wasmtime::{AsContextMut, Memory, ResourceLimiter, StoreContextMut};
+
+use super::descriptor::Descriptors;
+use super::{Ended, Process, Tree};
+use crate::host::Prepared;
+
+/// The state of one process.
+pub(crate) struct State {
+    /// The command it belongs to.
+    pub(crate) tree: Arc<Tree>,
+    /// Its entry in the pid table.
+    pub(crate) process: Arc<Process>,
+    /// Its open files.
+    pub(crate) descriptors: Descriptors,
+    /// Its arguments.
+    pub(crate) args: Vec<Vec<u8>>,
+    /// Its environment, as `NAME=value`.
+    pub(crate) env: Vec<Vec<u8>>,
+    /// The directory it was started in.
+    pub(crate) cwd: Vec<u8>,
+    /// Its file creation mask.
+    pub(crate) umask: u32,
+    /// The module it runs.
+    pub(crate) prepared: Prepared,
+    /// Its linear memory, once there is an instance.
+    pub(crate) memory: Option<Memory>,
+    memory_held: u64,
+    fuel_granted: u64,
+}
+
+/// What a new process is told about itself.
+pub(crate) struct Start {
+    /// Its arguments.
+    pub(crate) args: Vec<Vec<u8>>,
+    /// Its environment, as `NAME=value`.
+    pub(crate) env: Vec<Vec<u8>>,
+    /// The directory it starts in.
+    pub(crate) cwd: Vec<u8>,
+}
+
+impl State {
+    /// A process that has no instance yet.
+    pub(crate) fn new(
+        tree: Arc<Tree>,
+        process: Arc<Process>,
+        descriptors: Descriptors,
+        start: Start,
+        umask: u32,
+        prepared: Prepared,
+    ) -> Self {
+        let Start { args, env, cwd } = start;
+        Self { tree, process, descriptors, args, env, cwd, umask, prepared, memory: None, memory_held: 0, fuel_granted: 0 }
+    }
+
+    /// Becomes another program: same pid, same descriptors but those that close, nothing else.
+    pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
+        self.return_memory();
+        self.descriptors.close_for_exec();
+        self.process.reset_caught_dispositions();
+        self.prepared = prepared;
+        let Start { args, env, cwd } = start;
+        (self.args, self.env, self.cwd) = (args, env, cwd);
+    }
+
+    /// Whether the process must end now, and why.
+    pub(crate) fn check_alive(&self) -> Result<(), Ended> {
+        if self.process.must_end() || self.tree.is_over() {
+            return Err(Ended::Killed);
+        }
+        self.tree.meter.check_time().map_err(|_| Ended::Limit)
+    }
+
+    fn return_memory(&mut self) {
+        self.memory = None;
+        self.tree.meter.return_memory(std::mem::take(&mut self.memory_held));
+    }
+}
+
+/// Settles with the command's pot: pays for the fuel burnt since the last time and takes all that is left as the new
+/// grant. Called at every tick and after every wait, so processes that run side by side overdraw by a tick at most.
+pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
+    let left = store.get_fuel().unwrap_or(0);
+    let state = store.data_mut();
+    let burnt = state.fuel_granted.saturating_sub(left);
+    let granted = state.tree.meter.spend_fuel(burnt);
+    state.fuel_granted = granted.as_ref().copied().unwrap_or(0);
+    let grant = state.fuel_granted;
+    let _ = store.as_context_mut().set_fuel(grant);
+    granted.map(drop).map_err(|_| Ended::Limit)
+}
+
+impl ResourceLimiter for State {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let more = desired.saturating_sub(current) as u64;
+        let granted = self.tree.meter.take_memory(more);
+        if granted {
+            self.memory_held += more;
+        }
+        Ok(granted)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(maximum.is_none_or(|maximum| desired <= maximum))
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.return_memory();
+    }
+}

@@ -1,0 +1,143 @@
+//! All processes of one command, and what they share: the budget, the files, the clock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use abi::{Errno, WaitStatus, Waited};
+
+use super::table::{FIRST, Table};
+use super::wait::block;
+use super::{Fault, Pid, Process, WaitFor};
+use sqlite_fs::Transaction;
+
+use crate::Error;
+use crate::clock::GuestClock;
+use crate::host::Host;
+use crate::limits::Meter;
+use crate::random::Random;
+use crate::vfs::Vfs;
+
+/// A command's processes.
+pub(crate) struct Tree {
+    /// The engine they run on.
+    pub(crate) host: Host,
+    /// What they may use.
+    pub(crate) meter: Meter,
+    /// The files they see.
+    pub(crate) vfs: Arc<Vfs>,
+    /// The time they are told.
+    pub(crate) clock: GuestClock,
+    /// Their random bytes.
+    pub(crate) random: Random,
+    table: Mutex<Table>,
+    over: AtomicBool,
+    alive: Arc<Alive>,
+}
+
+/// How many processes still hold the tree. Apart from it, so that a process can let go of the tree before it says so.
+#[derive(Debug, Default)]
+pub(crate) struct Alive {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Alive {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One process less.
+    pub(crate) fn leave(&self) {
+        let mut count = self.lock();
+        *count = count.saturating_sub(1);
+        self.changed.notify_all();
+    }
+
+    fn wait_for_none(&self) {
+        let mut count = self.lock();
+        while *count > 0 {
+            count = self.changed.wait(count).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Tree {
+    /// A command without processes.
+    pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random) -> Arc<Self> {
+        Arc::new(Self {
+            host,
+            meter,
+            vfs,
+            clock,
+            random,
+            table: Mutex::default(),
+            over: AtomicBool::new(false),
+            alive: Arc::default(),
+        })
+    }
+
+    /// The pid table.
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists a new process, if the limits allow one more.
+    pub(crate) fn add_process(&self, parent: Pid, new_group: bool) -> Result<Arc<Process>, Fault> {
+        if self.is_over() {
+            return Err(Errno::AGAIN.into());
+        }
+        self.meter.start_process()?.ok_or(Errno::AGAIN)?;
+        *self.alive.lock() += 1;
+        Ok(self.table().add(parent, new_group))
+    }
+
+    /// Notes that a process has ended and nothing of it is left, and lets go of the tree.
+    pub(crate) fn process_ended(self: Arc<Self>, pid: Pid, status: WaitStatus) {
+        self.table().end(pid, status);
+        self.meter.end_process();
+        let alive = Arc::clone(&self.alive);
+        drop(self);
+        alive.leave();
+    }
+
+    /// Waits for a child; `Ok(None)` when `hang` is false and none has ended.
+    pub(crate) fn wait_for(&self, process: &Process, which: WaitFor, hang: bool) -> Result<Option<Waited>, Fault> {
+        let first = self.table().reap(process.pid, which)?;
+        if first.is_some() || !hang {
+            return Ok(first);
+        }
+        // A child that ends wakes its parent's thread, so there is nothing to register.
+        let waited = block(self, process, None, || self.table().reap(process.pid, which).transpose())?;
+        Ok(waited.transpose()?)
+    }
+
+    /// Whether the command is over and every process of it must end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends every process: those that compute, those that wait, those in the database. Does not wait for them.
+    pub(crate) fn stop(&self) {
+        self.over.store(true, Ordering::Release);
+        if self.table().kill_others(0) > 0 {
+            self.host.interrupt();
+        }
+    }
+
+    /// Ends whatever the first process left behind, and waits until it is gone (T-DOS-05).
+    pub(crate) fn finish(&self) {
+        self.over.store(true, Ordering::Release);
+        if self.table().kill_others(FIRST) > 0 {
+            self.host.interrupt();
+        }
+        self.alive.wait_for_none();
+    }
+
+    /// What is left of a finished command: what it used, and its uncommitted changes.
+    pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, Transaction), Error> {
+        let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
+        let tree = Arc::into_inner(self).ok_or_else(in_use)?;
+        let vfs = Arc::into_inner(tree.vfs).ok_or_else(in_use)?;
+        Ok((tree.meter, vfs.into_transaction()))
+    }
+}

@@ -1,0 +1,76 @@
+//! The one blocking wait: it returns on event, deadline or cancel, whatever it waits for.
+//!
+//! Epochs do not reach a thread that is blocked inside a host call (T-DOS-02), so the wait itself must know the command's
+//! deadline. A waiter registers its thread with what it waits for, checks its condition, and parks; whoever changes the
+//! condition unparks it. `Thread::unpark` leaves a token, so a change between check and park is never lost.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+use super::{Process, Tree};
+use crate::clock;
+
+/// Why a blocked call ends without its event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// The process must end now: killed, or the command is over or out of time.
+    End,
+    /// A signal that the process catches arrived.
+    Signal,
+}
+
+/// Threads to wake when something changes.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters(Mutex<Vec<Thread>>);
+
+impl Waiters {
+    /// Registers the calling thread for the next [`wake`](Self::wake).
+    pub(crate) fn register(&self) {
+        let current = thread::current();
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.iter().all(|thread| thread.id() != current.id()) {
+            threads.push(current);
+        }
+    }
+
+    /// Wakes and forgets everybody registered.
+    pub(crate) fn wake(&self) {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.drain(..).for_each(|thread| thread.unpark());
+    }
+}
+
+/// Blocks until `ready` has an answer.
+///
+/// `ready` is asked again after each wake-up; it must register the calling thread with whatever it looks at *before*
+/// looking. `until` is the guest's own time-out: when it passes, the answer is `Ok(None)`.
+pub(crate) fn block<T>(
+    tree: &Tree,
+    process: &Process,
+    until: Option<Instant>,
+    mut ready: impl FnMut() -> Option<T>,
+) -> Result<Option<T>, Interruption> {
+    let deadline = tree.meter.deadline();
+    let wake_at = until.map_or(deadline, |until| until.min(deadline));
+    loop {
+        if let Some(value) = ready() {
+            return Ok(Some(value));
+        }
+        if process.must_end() || tree.is_over() {
+            return Err(Interruption::End);
+        }
+        if process.has_caught_signal() {
+            return Err(Interruption::Signal);
+        }
+        if tree.meter.check_time().is_err() {
+            return Err(Interruption::End);
+        }
+        let now = clock::now();
+        if until.is_some_and(|until| now >= until) {
+            return Ok(None);
+        }
+        thread::park_timeout(wake_at.saturating_duration_since(now));
+    }
+}

@@ -1,0 +1,245 @@
+//! A sandbox: one database, one policy. Commands enter here and come back as an [`Output`].
+
+mod builder;
+mod command;
+mod files;
+mod kv;
+mod output;
+#[cfg(test)]
+mod probes;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use abi::spawn::Request;
+use presets::Limits;
+use sqlite_fs::{Database, NewCall, Outcome, Transaction};
+
+use crate::clock::GuestClock;
+use crate::history::{self, Run};
+use crate::host::{Host, Prepared};
+use crate::limits::Meter;
+use crate::process::descriptor::{Descriptors, Object, OpenFile};
+use crate::process::{self, Capture, Fault, Start, Tree};
+use crate::random::Random;
+use crate::vfs::{Device, Vfs};
+use crate::{Error, LimitReached};
+
+pub use builder::Builder;
+pub use command::{Command, Stream};
+pub use files::Files;
+pub use kv::Kv;
+pub use output::{ExitStatus, Output};
+
+/// One database, and what may be done in it.
+///
+/// ```no_run
+/// let sandbox = sandlite_runtime::Sandbox::builder().open()?; // in memory
+/// assert_eq!(sandbox.bash("echo $((6 * 7))")?.stdout, b"42\n");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Sandbox {
+    host: Host,
+    database: Database,
+    limits: Limits,
+    env: Vec<(String, String)>,
+    cwd: String,
+}
+
+type Program = (Prepared, Start);
+
+/// The file creation mask a command starts with.
+const UMASK: u32 = 0o022;
+
+/// When deterministic runs take place: 2001-09-09 01:46:40 UTC, a moment everybody recognises.
+const DETERMINISTIC_START: std::time::Duration = std::time::Duration::from_secs(1_000_000_000);
+
+impl Sandbox {
+    /// Settings to start from.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Runs a bash command line.
+    ///
+    /// # Errors
+    ///
+    /// Only for the host's own trouble: a command that fails is an [`Output`].
+    pub fn bash(&self, script: impl Into<String>) -> Result<Output, Error> {
+        self.run(Command::bash(script))
+    }
+
+    /// Runs a command: its file changes and its history row are one transaction.
+    ///
+    /// # Errors
+    ///
+    /// Only for the host's own trouble: a command that fails, traps or meets a limit is an [`Output`].
+    pub fn run(&self, command: Command) -> Result<Output, Error> {
+        self.run_as(command, process::find_program)
+    }
+
+    // `find` is where the program comes from: the sandbox's own files, or a test.
+    fn run_as(
+        &self,
+        mut command: Command,
+        find: impl FnOnce(&Tree, &Request) -> Result<Program, Fault>,
+    ) -> Result<Output, Error> {
+        let limits = self.limits.tighten(&command.overrides)?;
+        let request = self.request(&command);
+        check_length(&request, &limits)?;
+        let meter = Meter::new(limits);
+        let transaction = self.database.begin(Some(meter.deadline()))?;
+        let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
+        let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
+        let id = transaction.calls().begin(&call)?;
+        let before = transaction.savepoint()?;
+
+        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, find)?;
+        if command.rollback_on_failure && !output.status.success() {
+            transaction.rollback_to(&before)?;
+        }
+        output.run = id;
+        record(&transaction, &output)?;
+        transaction.commit()?;
+        Ok(output)
+    }
+
+    fn execute(
+        &self,
+        command: &mut Command,
+        request: &Request,
+        meter: Meter,
+        transaction: Transaction,
+        find: impl FnOnce(&Tree, &Request) -> Result<Program, Fault>,
+    ) -> Result<(Transaction, Output), Error> {
+        let (clock, random) = match command.seed {
+            Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
+            None => (GuestClock::machine(), Random::Machine),
+        };
+        let descriptors_limit = meter.limits().descriptors;
+        let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random);
+        let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
+        let ticking = self.host.tick();
+        let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
+        let started = find(&tree, request)
+            .and_then(|program| process::start_first(&tree, program, Descriptors::new(stdio, descriptors_limit), UMASK));
+        tree.finish();
+        drop(ticking);
+        let (meter, transaction) = Tree::take_apart(tree)?;
+        let status = match (meter.reached(), started) {
+            (Some(reached), _) => ExitStatus::Limit(reached.clone()),
+            (None, Ok(status)) => status.into(),
+            (None, Err(_)) => return Err(Error::Invalid(format!("`{}` cannot be started", command.name))),
+        };
+        let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
+        let usage = meter.usage();
+        Ok((transaction, Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0 }))
+    }
+
+    /// The sandbox's files, as seen from outside.
+    #[must_use]
+    pub fn fs(&self) -> Files<'_> {
+        Files::new(&self.database)
+    }
+
+    /// The sandbox's key-value store.
+    #[must_use]
+    pub fn kv(&self) -> Kv<'_> {
+        Kv::new(&self.database, self.limits.value)
+    }
+
+    /// The last `limit` runs, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn history(&self, limit: usize) -> Result<Vec<Run>, Error> {
+        history::list(&self.database, limit)
+    }
+
+    /// One run with its output.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
+        history::get(&self.database, run)
+    }
+
+    /// Writes a compact copy of the sandbox to a new file.
+    ///
+    /// # Errors
+    ///
+    /// When the file exists or cannot be written.
+    pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(self.database.export(path.as_ref(), sqlite_fs::Export::default())?)
+    }
+
+    /// What a command may use here.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn cwd<'a>(&'a self, command: &'a Command) -> &'a str {
+        command.cwd.as_deref().unwrap_or(&self.cwd)
+    }
+
+    fn request(&self, command: &Command) -> Request {
+        let cwd = self.cwd(command);
+        let mut env = self.env.clone();
+        env.push(("PWD".to_owned(), cwd.to_owned()));
+        for (name, value) in &command.env {
+            env.retain(|(known, _)| known != name);
+            env.push((name.clone(), value.clone()));
+        }
+        Request {
+            path: command.program.clone().into_bytes(),
+            cwd: cwd.as_bytes().to_vec(),
+            args: command.args.iter().map(|arg| arg.clone().into_bytes()).collect(),
+            env: env.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect(),
+            ..Request::default()
+        }
+    }
+}
+
+fn check_length(request: &Request, limits: &Limits) -> Result<(), Error> {
+    let used = request.args.iter().chain(&request.env).map(Vec::len).sum::<usize>() as u64;
+    let allowed = limits.command_text.0;
+    if used > allowed { Err(Error::CommandTooLong { used, allowed }) } else { Ok(()) }
+}
+
+fn stdin(bytes: Vec<u8>) -> Arc<OpenFile> {
+    let object = if bytes.is_empty() { Object::Device(Device::Null) } else { Object::Bytes(bytes.into()) };
+    OpenFile::new(object, true, false, false)
+}
+
+fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
+    OpenFile::new(Object::Capture(Arc::clone(capture)), false, true, false)
+}
+
+fn record(transaction: &Transaction, output: &Output) -> Result<(), Error> {
+    let code = i32::from(output.status.code());
+    let result = serde_json::json!({ "exitCode": code }).to_string();
+    let limit = output.status.limit().map(LimitReached::to_string);
+    let usage = serde_json::to_string(&output.usage).unwrap_or_default();
+    let changes = history::changes_json(transaction)?;
+    transaction.calls().finish(
+        output.run,
+        &Outcome {
+            result: Some(&result),
+            error: None,
+            stdout: &output.stdout,
+            stderr: &output.stderr,
+            stdout_truncated: output.stdout_truncated,
+            stderr_truncated: output.stderr_truncated,
+            exit_code: Some(code),
+            limit: limit.as_deref(),
+            usage: Some(&usage),
+            changes: changes.as_deref(),
+        },
+    )?;
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! How a sandbox is opened.
+
+use std::path::PathBuf;
+
+use presets::{Limits, Overrides, Preset};
+use sqlite_fs::{Database, Durability, Quota};
+
+use super::Sandbox;
+use crate::Error;
+use crate::host::Host;
+use crate::vfs::USER_ID;
+
+/// Settings of a [`Sandbox`].
+///
+/// Defaults, all closed: in memory, preset `normal`, nothing of the host's environment, `/home/user` as the directory
+/// commands start in, a host of its own.
+#[derive(Debug, Default)]
+pub struct Builder {
+    host: Option<Host>,
+    database: Option<PathBuf>,
+    import: Option<PathBuf>,
+    preset: Preset,
+    overrides: Overrides,
+    env: Vec<(String, String)>,
+    cwd: Option<String>,
+    files: Vec<(String, Vec<u8>)>,
+    power_safe: bool,
+}
+
+/// Where commands start.
+const HOME: &str = "/home/user";
+
+/// The environment of every command. Nothing of the host's gets in (T-ISO-04).
+const ENVIRONMENT: [(&str, &str); 7] = [
+    ("HOME", HOME),
+    ("LANG", "C.UTF-8"),
+    ("LOGNAME", "user"),
+    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("SHELL", "/bin/bash"),
+    ("TERM", "dumb"),
+    ("USER", "user"),
+];
+
+impl Builder {
+    /// Shares a host with other sandboxes: one engine, one set of compiled guests.
+    #[must_use]
+    pub fn host(mut self, host: &Host) -> Self {
+        self.host = Some(host.clone());
+        self
+    }
+
+    /// Keeps the sandbox in this file, created if it does not exist.
+    #[must_use]
+    pub fn database(mut self, path: impl Into<PathBuf>) -> Self {
+        self.database = Some(path.into());
+        self
+    }
+
+    /// Starts from a snapshot: its rows are checked and copied, the file itself is left alone.
+    #[must_use]
+    pub fn import(mut self, snapshot: impl Into<PathBuf>) -> Self {
+        self.import = Some(snapshot.into());
+        self
+    }
+
+    /// What commands may use.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// Tightens some limits of the preset.
+    #[must_use]
+    pub fn limits(mut self, overrides: Overrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Adds a variable to the environment of every command.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The directory commands start in.
+    #[must_use]
+    pub fn cwd(mut self, directory: impl Into<String>) -> Self {
+        self.cwd = Some(directory.into());
+        self
+    }
+
+    /// Puts a file into the sandbox when it is opened, with the directories above it.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.into(), content.into()));
+        self
+    }
+
+    /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
+    #[must_use]
+    pub fn power_safe(mut self) -> Self {
+        self.power_safe = true;
+        self
+    }
+
+    /// Opens the sandbox.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be opened, the snapshot is refused, or a limit is zero or raised.
+    pub fn open(self) -> Result<Sandbox, Error> {
+        let limits = self.preset.limits().tighten(&self.overrides)?;
+        let host = match self.host {
+            Some(host) => host,
+            None => Host::builder().build()?,
+        };
+        let durability = if self.power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
+        let mut options = Database::options().durability(durability).quota(quota(&limits));
+        if let Some(path) = self.database {
+            options = options.path(path);
+        }
+        let database = match self.import {
+            Some(snapshot) => return Err(Error::Invalid(format!("import of {} is not there yet", snapshot.display()))),
+            None => options.open()?,
+        };
+        let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        for (name, value) in self.env {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
+        let cwd = self.cwd.unwrap_or_else(|| HOME.to_owned());
+        furnish(&database, &cwd, &self.files)?;
+        Ok(Sandbox { host, database, limits, env, cwd })
+    }
+}
+
+fn quota(limits: &Limits) -> Quota {
+    Quota { bytes: limits.disk.0, file_size: limits.file.0, inodes: limits.inodes, ..Quota::default() }
+}
+
+// The directories every sandbox has, and the files it was given.
+fn furnish(database: &Database, cwd: &str, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    let transaction = database.begin(None)?;
+    let fs = transaction.fs().owner(USER_ID, USER_ID);
+    let mut changed = false;
+    for directory in ["/tmp", HOME, cwd] {
+        if !fs.exists(directory)? {
+            fs.create_dir_all(directory)?;
+            changed = true;
+        }
+    }
+    for (path, content) in files {
+        if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+            fs.create_dir_all(parent)?;
+        }
+        fs.write(path, content)?;
+        changed = true;
+    }
+    if changed {
+        transaction.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! A command before it runs: what, where, with what.
+
+use std::fmt;
+
+use presets::Overrides;
+
+use crate::process::Sink;
+
+/// One of a command's two output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A command to run in a [`Sandbox`](crate::Sandbox).
+///
+/// ```no_run
+/// # use sandlite_runtime::{Command, Sandbox};
+/// # let sandbox = Sandbox::builder().open()?;
+/// let output = sandbox.run(Command::bash("tr a-z A-Z").stdin(*b"shout").cwd("/tmp"))?;
+/// assert_eq!(output.stdout, b"SHOUT");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+pub struct Command {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) cwd: Option<String>,
+    pub(super) stdin: Vec<u8>,
+    pub(super) overrides: Overrides,
+    pub(super) seed: Option<u64>,
+    pub(super) rollback_on_failure: bool,
+    pub(super) stdout: Option<Sink>,
+    pub(super) stderr: Option<Sink>,
+}
+
+impl Command {
+    /// A bash command line, as `bash -c` takes it.
+    #[must_use]
+    pub fn bash(script: impl Into<String>) -> Self {
+        let text = script.into();
+        let args = ["bash", "-c", &text].map(str::to_owned).to_vec();
+        Self {
+            name: "bash",
+            program: "/bin/bash".to_owned(),
+            args,
+            text,
+            env: Vec::new(),
+            cwd: None,
+            stdin: Vec::new(),
+            overrides: Overrides::default(),
+            seed: None,
+            rollback_on_failure: false,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    /// Adds an argument: `$0`, then `$1`, `$2`, … of the script.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Sets a variable of the command's environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The directory the command starts in.
+    #[must_use]
+    pub fn cwd(mut self, directory: impl Into<String>) -> Self {
+        self.cwd = Some(directory.into());
+        self
+    }
+
+    /// What the command reads as its standard input.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Tightens some limits for this command alone.
+    #[must_use]
+    pub fn limits(mut self, overrides: Overrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Makes the run repeatable: a fixed clock, and random bytes from this seed.
+    #[must_use]
+    pub fn deterministic(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Undoes the command's file changes when it does not succeed; the history row stays.
+    #[must_use]
+    pub fn rollback_on_failure(mut self) -> Self {
+        self.rollback_on_failure = true;
+        self
+    }
+
+    /// Is given each piece of a stream's output as it comes, besides its being kept.
+    #[must_use]
+    pub fn on_output(mut self, stream: Stream, sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
+        match stream {
+            Stream::Stdout => self.stdout = Some(Box::new(sink)),
+            Stream::Stderr => self.stderr = Some(Box::new(sink)),
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command").field("program", &self.program).field("args", &self.args).finish_non_exhaustive()
+    }
+}

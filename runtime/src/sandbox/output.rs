@@ -1,0 +1,72 @@
+//! What comes back from a command.
+
+use abi::WaitStatus;
+
+use crate::{LimitReached, Usage};
+
+/// How a command went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// More was written to standard output than the limit keeps.
+    pub stdout_truncated: bool,
+    /// More was written to standard error than the limit keeps.
+    pub stderr_truncated: bool,
+    /// What it used.
+    pub usage: Usage,
+    /// Its row in the history.
+    pub run: i64,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExitStatus {
+    /// By itself, with this code.
+    Exited(u8),
+    /// By a signal.
+    Signaled(u8),
+    /// By a limit.
+    Limit(LimitReached),
+}
+
+impl ExitStatus {
+    /// Whether it exited with 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        *self == Self::Exited(0)
+    }
+
+    /// One number for all: the exit code, 128 plus the signal, or the limit's own.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Exited(code) => *code,
+            Self::Signaled(signal) => 128u8.saturating_add(*signal),
+            Self::Limit(reached) => reached.exit_code(),
+        }
+    }
+
+    /// The limit that ended it, if one did.
+    #[must_use]
+    pub fn limit(&self) -> Option<&LimitReached> {
+        match self {
+            Self::Limit(reached) => Some(reached),
+            _ => None,
+        }
+    }
+}
+
+impl From<WaitStatus> for ExitStatus {
+    fn from(status: WaitStatus) -> Self {
+        match status {
+            WaitStatus::Exited(code) => Self::Exited(code),
+            WaitStatus::Signaled(signal) => Self::Signaled(signal.number()),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Hostile programs against the host: each probe of `guests/probes`, under tight limits.
+
+use std::time::{Duration, Instant};
+
+use presets::{ByteSize, LimitName, Overrides, Preset, WallTime};
+
+use super::{Command, ExitStatus, Output, Sandbox};
+use crate::host::Host;
+use crate::process::Start;
+
+fn run(text: &str, overrides: Overrides) -> Output {
+    let host = Host::builder().build().unwrap();
+    run_on(&host, text, overrides)
+}
+
+fn run_on(host: &Host, text: &str, overrides: Overrides) -> Output {
+    let sandbox = Sandbox::builder().host(host).preset(Preset::Strict).open().unwrap();
+    let prepared = host.prepared_from_text(text);
+    let command = Command::bash("a probe").limits(overrides);
+    let output = sandbox
+        .run_as(command, |_, request| {
+            let (args, env, cwd) = (request.args.clone(), request.env.clone(), request.cwd.clone());
+            Ok((prepared, Start { args, env, cwd }))
+        })
+        .unwrap();
+    // G8: after every hostile case the sandbox goes on.
+    sandbox.fs().write("/after", "well").unwrap();
+    assert_eq!(sandbox.history(1).unwrap()[0].exit_code, Some(i32::from(output.status.code())));
+    output
+}
+
+fn limit(output: &Output) -> Option<LimitName> {
+    output.status.limit().map(|reached| reached.limit)
+}
+
+fn wall(milliseconds: u64) -> Overrides {
+    Overrides { wall: Some(WallTime(Duration::from_millis(milliseconds))), ..Overrides::default() }
+}
+
+#[test]
+fn a_program_prints_and_exits() {
+    let output = run(probes::HELLO, Overrides::default());
+    assert_eq!((output.stdout.as_slice(), output.status), (&b"hello\n"[..], ExitStatus::Exited(7)));
+}
+
+// T-DOS-01, T-DOS-02: whether it computes, sleeps or waits on a pipe, the deadline ends it, and soon.
+#[test]
+fn the_deadline_reaches_everybody() {
+    for (name, text) in [("spin", probes::SPIN), ("sleep", probes::SLEEP), ("pipe", probes::BLOCKED_PIPE)] {
+        let started = Instant::now();
+        let output = run(text, wall(100));
+        assert_eq!(limit(&output), Some(LimitName::Wall), "{name}");
+        assert!(started.elapsed() < Duration::from_secs(4), "{name} ended long before the preset's own limit");
+    }
+}
+
+// T-DOS-01, T-DOS-12: compute runs out, in guest code and in host calls alike.
+#[test]
+fn compute_runs_out() {
+    for (name, text) in [("spin", probes::SPIN), ("calls", probes::CALL_FLOOD)] {
+        let output = run(text, Overrides { compute: Some(20_000_000), ..Overrides::default() });
+        assert_eq!(limit(&output), Some(LimitName::Compute), "{name}");
+    }
+}
+
+// T-DOS-06.
+#[test]
+fn output_stops_at_its_limit_and_what_fits_is_kept() {
+    let output = run(probes::OUTPUT_FLOOD, Overrides { output: Some(ByteSize(10_000)), ..Overrides::default() });
+    assert_eq!(limit(&output), Some(LimitName::Output));
+    assert_eq!((output.stdout.len(), output.stdout_truncated), (10_000, true));
+}
+
+// T-DOS-03: the guest is refused memory and goes on; the host holds no more than the limit.
+#[test]
+fn memory_is_refused_at_its_limit() {
+    let output = run(probes::GROW, Overrides { memory: Some(ByteSize(32 << 20)), ..Overrides::default() });
+    assert_eq!(output.status, ExitStatus::Exited(0));
+    assert!((16 << 20..=32 << 20).contains(&output.usage.memory_peak), "{}", output.usage.memory_peak);
+}
+
+// T-DOS-09.
+#[test]
+fn endless_recursion_ends_the_guest_alone() {
+    assert_eq!(run(probes::RECURSE, Overrides::default()).status, ExitStatus::Signaled(11));
+}
+
+// T-DOS-10, T-DOS-03, T-DOS-11, T-DOS-04.
+#[test]
+fn nonsense_is_refused_with_an_errno() {
+    for (name, text) in [
+        ("pointers", probes::BAD_POINTERS),
+        ("lengths", probes::BAD_LENGTHS),
+        ("descriptors", probes::DESCRIPTORS),
+        ("fork", probes::BAD_FORK),
+    ] {
+        assert_eq!(run(text, Overrides::default()).status, ExitStatus::Exited(0), "{name}");
+    }
+}
+
+// T-ISO-06: slots are reused, their content is not.
+#[test]
+fn a_fresh_process_finds_nothing_of_an_earlier_one() {
+    let host = Host::builder().build().unwrap();
+    for round in 0..200 {
+        assert_eq!(run_on(&host, probes::CANARY, Overrides::default()).status, ExitStatus::Exited(0), "round {round}");
+    }
+}

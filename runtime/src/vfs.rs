@@ -1,0 +1,176 @@
+//! The files a command sees: the sandbox's rows, and the fixed world around them (`/bin`, `/dev`, `/proc`, …).
+//!
+//! The only namespace is made of [`Node`]s; no host path is ever built from guest text (T-ISO-02). Writing anywhere but
+//! into rows is refused here, below all operations. Knows nothing of descriptors or guest memory.
+
+mod errno;
+mod fixed;
+mod rows;
+
+use abi::Errno;
+use abi::stat::Stat;
+use sqlite_fs::path::{self, Last, Resolved, Tree};
+use sqlite_fs::{FileType, FsError, ROOT, Transaction};
+
+pub(crate) use fixed::{Device, Fixed, FixedId, ProcFile, Thing, descriptor_entries};
+
+/// A file, a directory, a link or a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    /// An inode of the database.
+    Row(u64),
+    /// Part of the fixed world.
+    Fixed(FixedId),
+    /// One of the calling process's descriptors, seen through `/dev/fd`.
+    Descriptor(u32),
+}
+
+/// The root directory.
+pub(crate) const ROOT_NODE: Node = Node::Row(ROOT);
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DirectoryEntry {
+    /// The name.
+    pub(crate) name: String,
+    /// The inode number.
+    pub(crate) ino: u64,
+    /// `S_IF…` bits.
+    pub(crate) kind: u32,
+    /// Where to go on after it.
+    pub(crate) cookie: u64,
+}
+
+/// One command's view of the files.
+pub(crate) struct Vfs {
+    rows: Transaction,
+    fixed: &'static Fixed,
+    owner: Owner,
+}
+
+/// Whom new files belong to.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+/// The sandbox's one user.
+pub(crate) const USER_ID: u32 = 1000;
+
+/// Inode numbers of the fixed world start here, far from any row.
+const FIXED_INODES: u64 = 1 << 62;
+/// Inode numbers of `/dev/fd` entries.
+const DESCRIPTOR_INODES: u64 = 1 << 61;
+
+impl Vfs {
+    /// The files as one transaction sees them.
+    pub(crate) fn new(rows: Transaction) -> Self {
+        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID } }
+    }
+
+    /// Gives the transaction back when the command is over.
+    pub(crate) fn into_transaction(self) -> Transaction {
+        self.rows
+    }
+
+    /// The transaction, for what is not files.
+    pub(crate) fn transaction(&self) -> &Transaction {
+        &self.rows
+    }
+
+    /// Walks a path from `base`.
+    pub(crate) fn resolve(&self, base: Node, path: &str, last: Last) -> Result<Resolved<Node>, Errno> {
+        Ok(path::resolve(self, ROOT_NODE, base, path, last).map_err(errno::from_fs)?)
+    }
+
+    /// The node at a path, which must exist.
+    pub(crate) fn find(&self, base: Node, path: &str, last: Last) -> Result<Node, Errno> {
+        let resolved = self.resolve(base, path, last)?;
+        let (node, _) = resolved.existing().map_err(errno::from_fs)?;
+        Ok(node)
+    }
+
+    /// The metadata of a node. A descriptor has none here: its process knows.
+    pub(crate) fn stat(&self, node: Node) -> Result<Stat, Errno> {
+        match node {
+            Node::Row(ino) => self.rows.stat(ino).map(rows::stat).map_err(errno::from_fs),
+            Node::Fixed(id) => Ok(self.fixed.stat(id)),
+            Node::Descriptor(_) => Err(Errno::NOENT),
+        }
+    }
+
+    /// What a node of the fixed world is; `None` for rows.
+    pub(crate) fn thing(&self, node: Node) -> Option<&'static Thing> {
+        match node {
+            Node::Fixed(id) => Some(self.fixed.thing(id)),
+            _ => None,
+        }
+    }
+
+    /// The target of a symbolic link.
+    pub(crate) fn readlink(&self, node: Node) -> Result<String, Errno> {
+        Tree::readlink(self, node).map_err(errno::from_fs)
+    }
+
+    /// Up to `limit` names of a directory after `cookie`.
+    pub(crate) fn readdir(&self, node: Node, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
+        match node {
+            Node::Row(ino) => rows::readdir(&self.rows, self.fixed, ino, cookie, limit),
+            Node::Fixed(id) => self.fixed.readdir(id, cookie, limit),
+            Node::Descriptor(_) => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// Keeps an unlinked file readable while it is open.
+    pub(crate) fn hold(&self, node: Node) {
+        if let Node::Row(ino) = node {
+            let _ = self.rows.hold(ino);
+        }
+    }
+
+    /// The end of a [`hold`](Self::hold).
+    pub(crate) fn release(&self, node: Node) {
+        if let Node::Row(ino) = node {
+            let _ = self.rows.release(ino);
+        }
+    }
+}
+
+impl Tree for Vfs {
+    type Node = Node;
+
+    fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
+        match dir {
+            Node::Row(ino) => {
+                if ino == ROOT
+                    && let Some(found) = self.fixed.lookup(Fixed::ROOT, name)
+                {
+                    return Ok(found);
+                }
+                self.rows.lookup(ino, name).map(|(ino, kind)| (Node::Row(ino), kind))
+            }
+            Node::Fixed(id) => self.fixed.lookup(id, name).ok_or(FsError::NoEntry),
+            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        }
+    }
+
+    fn parent(&self, dir: Node) -> Result<Node, FsError> {
+        match dir {
+            Node::Row(ino) => self.rows.parent(ino).map(Node::Row),
+            Node::Fixed(id) => Ok(self.fixed.parent(id).map_or(ROOT_NODE, Node::Fixed)),
+            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        }
+    }
+
+    fn readlink(&self, link: Node) -> Result<String, FsError> {
+        match link {
+            Node::Row(ino) => self.rows.readlink(ino),
+            Node::Fixed(id) => match self.fixed.thing(id) {
+                Thing::Link(target) => Ok((*target).to_owned()),
+                _ => Err(FsError::Invalid),
+            },
+            Node::Descriptor(_) => Err(FsError::Invalid),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The fixed world: what every sandbox has without a row for it. Read-only, the same for all, built once.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use abi::Errno;
+use abi::stat::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, Stat};
+use sqlite_fs::FileType;
+
+use super::{DESCRIPTOR_INODES, DirectoryEntry, FIXED_INODES, Node};
+
+/// A node of the fixed world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FixedId(u32);
+
+/// What a node of the fixed world is.
+#[derive(Debug)]
+pub(crate) enum Thing {
+    /// A directory of these names.
+    Directory(BTreeMap<&'static str, FixedId>),
+    /// The directory of the calling process's descriptors.
+    Descriptors,
+    /// A program that a guest module holds.
+    Program(&'static guests::Guest),
+    /// A device.
+    Device(Device),
+    /// A descriptor of the calling process.
+    Standard(u32),
+    /// A text that never changes.
+    Text(&'static str),
+    /// A text made up for the process that opens it.
+    Process(ProcFile),
+    /// A symbolic link.
+    Link(&'static str),
+}
+
+/// The devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// Takes everything, gives nothing.
+    Null,
+    /// Gives zeros.
+    Zero,
+    /// Gives zeros, takes nothing.
+    Full,
+    /// Gives random bytes.
+    Random,
+}
+
+/// The files of `/proc` that say something about the process or the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcFile {
+    /// Arguments, separated by zeros.
+    Cmdline,
+    /// Environment, separated by zeros.
+    Environ,
+    /// Name, pid, parent, memory.
+    Status,
+    /// Memory of the sandbox.
+    Meminfo,
+    /// Seconds since the command began.
+    Uptime,
+}
+
+/// The fixed world.
+#[derive(Debug)]
+pub(crate) struct Fixed {
+    nodes: Vec<(Thing, Option<FixedId>)>,
+}
+
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n";
+const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
+const OS_RELEASE: &str = "NAME=\"Sandlite\"\nID=sandlite\nPRETTY_NAME=\"Sandlite\"\n";
+const CPUINFO: &str = "processor\t: 0\nmodel name\t: WebAssembly\n\n";
+const VERSION: &str = "Linux version 6.1.0-sandlite (wasm32-wasip1)\n";
+const MOUNTS: &str = "sandlite / sandlite rw,relatime 0 0\n";
+
+impl Fixed {
+    /// The root of the fixed world: its names show in the sandbox's root directory.
+    pub(crate) const ROOT: FixedId = FixedId(0);
+
+    /// The one fixed world of this program.
+    pub(crate) fn world() -> &'static Self {
+        static WORLD: OnceLock<Fixed> = OnceLock::new();
+        WORLD.get_or_init(Self::build)
+    }
+
+    fn build() -> Self {
+        let mut world = Self { nodes: vec![(Thing::Directory(BTreeMap::new()), None)] };
+        let usr = world.directory(Self::ROOT, "usr");
+        let bin = world.directory(usr, "bin");
+        for (program, guest) in guests::programs() {
+            world.add(bin, program, Thing::Program(guest));
+        }
+        for (name, target) in [("bin", "usr/bin"), ("sbin", "usr/bin"), ("lib", "usr/lib")] {
+            world.add(Self::ROOT, name, Thing::Link(target));
+        }
+        world.directory(usr, "lib");
+        let share = world.directory(usr, "share");
+        world.directory(share, "doc");
+
+        let dev = world.directory(Self::ROOT, "dev");
+        for (name, device) in [
+            ("null", Device::Null),
+            ("zero", Device::Zero),
+            ("full", Device::Full),
+            ("random", Device::Random),
+            ("urandom", Device::Random),
+        ] {
+            world.add(dev, name, Thing::Device(device));
+        }
+        for (name, fd) in [("stdin", 0), ("stdout", 1), ("stderr", 2)] {
+            world.add(dev, name, Thing::Standard(fd));
+        }
+        world.add(dev, "fd", Thing::Descriptors);
+
+        let etc = world.directory(Self::ROOT, "etc");
+        for (name, text) in [
+            ("passwd", PASSWD),
+            ("group", GROUP),
+            ("hostname", "sandlite\n"),
+            ("hosts", "127.0.0.1\tlocalhost\n"),
+            ("os-release", OS_RELEASE),
+            ("shells", "/bin/sh\n/bin/bash\n"),
+        ] {
+            world.add(etc, name, Thing::Text(text));
+        }
+
+        let proc = world.directory(Self::ROOT, "proc");
+        for (name, text) in [("cpuinfo", CPUINFO), ("version", VERSION), ("mounts", MOUNTS)] {
+            world.add(proc, name, Thing::Text(text));
+        }
+        world.add(proc, "meminfo", Thing::Process(ProcFile::Meminfo));
+        world.add(proc, "uptime", Thing::Process(ProcFile::Uptime));
+        let own = world.directory(proc, "self");
+        world.add(own, "fd", Thing::Descriptors);
+        world.add(own, "mounts", Thing::Text(MOUNTS));
+        for (name, file) in [("cmdline", ProcFile::Cmdline), ("environ", ProcFile::Environ), ("status", ProcFile::Status)] {
+            world.add(own, name, Thing::Process(file));
+        }
+        world
+    }
+
+    fn directory(&mut self, parent: FixedId, name: &'static str) -> FixedId {
+        self.add(parent, name, Thing::Directory(BTreeMap::new()))
+    }
+
+    fn add(&mut self, parent: FixedId, name: &'static str, thing: Thing) -> FixedId {
+        let id = FixedId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push((thing, Some(parent)));
+        if let Some((Thing::Directory(names), _)) = self.nodes.get_mut(parent.0 as usize) {
+            names.insert(name, id);
+        }
+        id
+    }
+
+    /// What a node is.
+    pub(crate) fn thing(&self, id: FixedId) -> &Thing {
+        // Ids are only made by `add`, so the node is there; the root stands in for the impossible.
+        self.nodes.get(id.0 as usize).or(self.nodes.first()).map_or(&Thing::Descriptors, |(thing, _)| thing)
+    }
+
+    /// The directory above; `None` for a child of the sandbox's root.
+    pub(crate) fn parent(&self, id: FixedId) -> Option<FixedId> {
+        self.nodes.get(id.0 as usize).and_then(|(_, parent)| *parent).filter(|&parent| parent != Self::ROOT)
+    }
+
+    /// The node behind a name.
+    pub(crate) fn lookup(&self, dir: FixedId, name: &str) -> Option<(Node, FileType)> {
+        match self.thing(dir) {
+            Thing::Directory(names) => names.get(name).map(|&id| (Node::Fixed(id), self.thing(id).file_type())),
+            Thing::Descriptors => {
+                let fd: u32 = name.parse().ok().filter(|fd: &u32| fd.to_string() == name)?;
+                Some((Node::Descriptor(fd), FileType::File))
+            }
+            _ => None,
+        }
+    }
+
+    /// The metadata of a node.
+    pub(crate) fn stat(&self, id: FixedId) -> Stat {
+        let (mode, size) = match self.thing(id) {
+            Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 0),
+            Thing::Program(_) => (S_IFREG | 0o755, 0),
+            Thing::Device(_) | Thing::Standard(_) => (S_IFCHR | 0o666, 0),
+            Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),
+            Thing::Process(_) => (S_IFREG | 0o444, 0),
+            Thing::Link(target) => (S_IFLNK | 0o777, target.len() as u64),
+        };
+        Stat { ino: FIXED_INODES + u64::from(id.0), mode, nlink: 1, size, ..Stat::default() }
+    }
+
+    /// The names of a directory after `cookie`, which counts them. The calling process's descriptors are not listed here.
+    pub(crate) fn readdir(&self, id: FixedId, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
+        let names = match self.thing(id) {
+            Thing::Directory(names) => names,
+            Thing::Descriptors => return Ok(Vec::new()),
+            _ => return Err(Errno::NOTDIR),
+        };
+        let skip = usize::try_from(cookie).unwrap_or(usize::MAX);
+        let entries = (1u64..).zip(names).skip(skip).take(limit).map(|(cookie, (name, id))| {
+            let stat = self.stat(*id);
+            DirectoryEntry { name: (*name).to_owned(), ino: stat.ino, kind: stat.kind(), cookie }
+        });
+        Ok(entries.collect())
+    }
+}
+
+/// The entries of `/dev/fd` for a process with these descriptors.
+pub(crate) fn descriptor_entries(numbers: &[u32], cookie: u64) -> Vec<DirectoryEntry> {
+    let skip = usize::try_from(cookie).unwrap_or(usize::MAX);
+    let entries = (1u64..).zip(numbers).skip(skip).map(|(cookie, fd)| DirectoryEntry {
+        name: fd.to_string(),
+        ino: DESCRIPTOR_INODES + u64::from(*fd),
+        kind: S_IFCHR,
+        cookie,
+    });
+    entries.collect()
+}
+
+impl Thing {
+    fn file_type(&self) -> FileType {
+        match self {
+            Self::Directory(_) | Self::Descriptors => FileType::Directory,
+            Self::Link(_) => FileType::Symlink,
+            _ => FileType::File,
+        }
+    }
+}

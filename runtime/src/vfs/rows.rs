@@ -1,0 +1,178 @@
+//! Everything that changes files: only rows can be changed, so every operation here begins by asking for one.
+
+use abi::Errno;
+use abi::stat::Stat;
+use sqlite_fs::path::{Last, Resolved};
+use sqlite_fs::{FileType, ROOT, Transaction};
+
+use super::{DirectoryEntry, Fixed, Node, Vfs, errno};
+
+/// Device number of the database's files: any constant that is not the fixed world's.
+const ROWS_DEVICE: u64 = 1;
+
+/// A row's metadata in the guest's words.
+pub(super) fn stat(row: sqlite_fs::Stat) -> Stat {
+    Stat {
+        dev: ROWS_DEVICE,
+        ino: row.ino,
+        mode: row.mode,
+        nlink: row.nlink.max(1),
+        uid: row.uid,
+        gid: row.gid,
+        rdev: row.rdev,
+        size: row.size,
+        atime: row.atime,
+        mtime: row.mtime,
+        ctime: row.ctime,
+    }
+}
+
+// The root directory also shows the fixed world's names: first those, under cookies no row can have, then the rows that
+// they do not hide.
+const FIXED_COOKIES: u64 = 1 << 62;
+
+/// Names of a directory made of rows.
+pub(super) fn readdir(
+    rows: &Transaction,
+    fixed: &Fixed,
+    dir: u64,
+    cookie: u64,
+    limit: usize,
+) -> Result<Vec<DirectoryEntry>, Errno> {
+    let mut entries = Vec::new();
+    let mut after = cookie;
+    if dir == ROOT && (cookie == 0 || cookie > FIXED_COOKIES) {
+        let mut seen = fixed.readdir(Fixed::ROOT, cookie.saturating_sub(FIXED_COOKIES), limit)?;
+        seen.iter_mut().for_each(|entry| entry.cookie += FIXED_COOKIES);
+        entries = seen;
+        after = 0;
+    }
+    let listed = rows.readdir(dir, after, limit.saturating_sub(entries.len())).map_err(errno::from_fs)?;
+    let shown = listed.into_iter().filter(|entry| dir != ROOT || fixed.lookup(Fixed::ROOT, &entry.name).is_none());
+    entries.extend(shown.map(|entry| DirectoryEntry {
+        name: entry.name,
+        ino: entry.ino,
+        kind: entry.kind.bits(),
+        cookie: entry.cookie,
+    }));
+    Ok(entries)
+}
+
+fn row(node: Node) -> Result<u64, Errno> {
+    match node {
+        Node::Row(ino) => Ok(ino),
+        _ => Err(Errno::ROFS),
+    }
+}
+
+impl Vfs {
+    /// Reads from a regular file.
+    pub(crate) fn read(&self, node: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        match node {
+            Node::Row(ino) => self.rows.read(ino, offset, buffer).map_err(errno::from_fs),
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(0),
+        }
+    }
+
+    /// Writes to a regular file.
+    pub(crate) fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<usize, Errno> {
+        self.rows.write(row(node)?, offset, bytes).map_err(errno::from_fs)
+    }
+
+    /// Sets the size of a regular file.
+    pub(crate) fn truncate(&self, node: Node, size: u64) -> Result<(), Errno> {
+        self.rows.truncate(row(node)?, size).map_err(errno::from_fs)
+    }
+
+    /// Creates a regular file where a path led to nothing.
+    pub(crate) fn create(&self, at: &Resolved<Node>, mode: u32) -> Result<Node, Errno> {
+        if at.slash {
+            return Err(Errno::ISDIR);
+        }
+        let name = at.for_new().map_err(errno::from_fs)?;
+        let parent = row(at.parent)?;
+        self.rows.create(parent, name, mode, self.owner.uid, self.owner.gid).map(Node::Row).map_err(errno::from_fs)
+    }
+
+    /// Creates a directory.
+    pub(crate) fn mkdir(&self, base: Node, path: &str, mode: u32) -> Result<(), Errno> {
+        let at = self.resolve(base, path, Last::Entry)?;
+        let name = at.for_mkdir().map_err(errno::from_fs)?;
+        let parent = row(at.parent)?;
+        self.rows.mkdir(parent, name, mode, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
+    }
+
+    /// Creates a symbolic link.
+    pub(crate) fn symlink(&self, target: &str, base: Node, path: &str) -> Result<(), Errno> {
+        let at = self.resolve(base, path, Last::Entry)?;
+        let name = at.for_new().map_err(errno::from_fs)?;
+        let parent = row(at.parent)?;
+        self.rows.symlink(parent, name, target, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
+    }
+
+    /// Gives a file a second name.
+    pub(crate) fn link(&self, old_base: Node, old: &str, follow: bool, new_base: Node, new: &str) -> Result<(), Errno> {
+        let last = if follow { Last::Follow } else { Last::NoFollow };
+        let source = self.find(old_base, old, last)?;
+        let at = self.resolve(new_base, new, Last::Entry)?;
+        let name = at.for_new().map_err(errno::from_fs)?;
+        let parent = row(at.parent)?;
+        let Node::Row(source) = source else { return Err(Errno::XDEV) };
+        self.rows.link(source, parent, name).map_err(errno::from_fs)
+    }
+
+    /// Removes a name that is not a directory's.
+    pub(crate) fn unlink(&self, base: Node, path: &str) -> Result<(), Errno> {
+        let at = self.resolve(base, path, Last::Entry)?;
+        let name = at.for_unlink().map_err(errno::from_fs)?;
+        self.rows.unlink(row_entry(&at)?, name).map_err(errno::from_fs)
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn rmdir(&self, base: Node, path: &str) -> Result<(), Errno> {
+        let at = self.resolve(base, path, Last::Entry)?;
+        let name = at.for_rmdir().map_err(errno::from_fs)?;
+        self.rows.rmdir(row_entry(&at)?, name).map_err(errno::from_fs)
+    }
+
+    /// Renames, replacing what is there.
+    pub(crate) fn rename(&self, old_base: Node, old: &str, new_base: Node, new: &str) -> Result<(), Errno> {
+        let from = self.resolve(old_base, old, Last::Entry)?;
+        let to = self.resolve(new_base, new, Last::Entry)?;
+        let (old_name, new_name) = from.for_rename(&to).map_err(errno::from_fs)?;
+        if matches!(to.node, Some((Node::Fixed(_) | Node::Descriptor(_), _))) {
+            return Err(Errno::BUSY);
+        }
+        self.rows.rename(row_entry(&from)?, old_name, row(to.parent)?, new_name).map_err(errno::from_fs)
+    }
+
+    /// Sets the permissions.
+    pub(crate) fn chmod(&self, node: Node, mode: u32) -> Result<(), Errno> {
+        self.rows.chmod(row(node)?, mode & 0o7777).map_err(errno::from_fs)
+    }
+
+    /// Sets owner and group; `u32::MAX` leaves one as it is.
+    pub(crate) fn chown(&self, node: Node, uid: u32, gid: u32) -> Result<(), Errno> {
+        let ino = row(node)?;
+        let given = |id: u32| (id != u32::MAX).then_some(id);
+        self.rows.chown(ino, given(uid), given(gid)).map_err(errno::from_fs)
+    }
+
+    /// Sets the times, in nanoseconds since 1970.
+    pub(crate) fn set_times(&self, node: Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Errno> {
+        self.rows.set_times(row(node)?, atime, mtime).map_err(errno::from_fs)
+    }
+
+    /// What a path leads to is a directory.
+    pub(crate) fn is_directory(&self, resolved: &Resolved<Node>) -> bool {
+        matches!(resolved.node, Some((_, FileType::Directory)))
+    }
+}
+
+// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
+fn row_entry(at: &Resolved<Node>) -> Result<u64, Errno> {
+    match at.node {
+        Some((Node::Row(_), _)) | None => row(at.parent),
+        Some(_) => Err(Errno::ROFS),
+    }
+}

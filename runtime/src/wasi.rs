@@ -1,0 +1,18 @@
+//! What a guest asks of its host, decoded: WASI preview1, and the processes of `guests/abi`.
+//!
+//! Every function here turns guest numbers into checked, bounded Rust values, does one thing through `process` or `vfs`,
+//! and writes the answer back. Meaning lives there, layout lives here.
+
+mod call;
+mod clocks;
+mod files;
+mod memory;
+mod metadata;
+mod paths;
+mod poll;
+mod processes;
+mod register;
+mod startup;
+mod types;
+
+pub(crate) use register::linker;

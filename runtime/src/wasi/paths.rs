@@ -1,0 +1,209 @@
+//! Preview1's `path_*`: everything that begins with a directory and a name.
+
+use std::sync::Arc;
+
+use abi::Errno;
+use abi::stat::S_IFDIR;
+use sqlite_fs::path::Last;
+
+use super::call::Call;
+use super::files::directory;
+use super::metadata;
+use super::types;
+use crate::process::Fault;
+use crate::process::descriptor::{HeldNode, Object, OpenFile};
+use crate::vfs::{Node, ProcFile, Thing};
+
+/// A path argument: where it starts, and its text.
+#[derive(Clone, Copy)]
+pub(super) struct PathArgument {
+    pub(super) fd: u32,
+    pub(super) pointer: u32,
+    pub(super) length: u32,
+}
+
+impl PathArgument {
+    fn read(self, call: &Call<'_>) -> Result<(Node, String), Errno> {
+        Ok((directory(call, self.fd)?, call.memory.path(self.pointer, self.length)?))
+    }
+}
+
+fn last(lookup_flags: u32) -> Last {
+    if lookup_flags & types::LOOKUP_FOLLOW != 0 { Last::Follow } else { Last::NoFollow }
+}
+
+/// How a file is to be opened.
+#[derive(Clone, Copy)]
+pub(super) struct OpenFlags {
+    pub(super) lookup: u32,
+    pub(super) open: u32,
+    pub(super) rights: u64,
+    pub(super) fd: u32,
+}
+
+/// `path_open`.
+pub(super) fn open(call: &mut Call<'_>, path: PathArgument, flags: OpenFlags, out: u32) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    let file = open_file(call, base, &text, flags)?;
+    let fd = call.state.descriptors.insert(file, 0, false)?;
+    if let Err(errno) = call.memory.write_u32(out, fd) {
+        let _ = call.state.descriptors.close(fd);
+        return Err(errno.into());
+    }
+    Ok(())
+}
+
+fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Result<Arc<OpenFile>, Fault> {
+    let vfs = &call.state.tree.vfs;
+    let create = flags.open & types::OPEN_CREATE != 0;
+    let exclusive = flags.open & types::OPEN_EXCLUSIVE != 0;
+    let readable = flags.rights & types::RIGHT_READ != 0;
+    let writable = flags.rights & types::RIGHT_WRITE != 0;
+    let append = flags.fd & types::FD_APPEND != 0;
+
+    // O_CREAT|O_EXCL is about the name itself: it does not follow a link there.
+    let follow = if create && exclusive { Last::Entry } else { last(flags.lookup) };
+    let found = vfs.resolve(base, text, follow)?;
+    let Some((node, _)) = found.node else {
+        if !create {
+            return Err(Errno::NOENT.into());
+        }
+        if flags.open & types::OPEN_DIRECTORY != 0 {
+            return Err(Errno::INVAL.into());
+        }
+        let node = vfs.create(&found, 0o666 & !call.state.umask)?;
+        return Ok(OpenFile::new(Object::File(HeldNode::new(vfs, node)), readable, writable, append));
+    };
+    if create && exclusive {
+        return Err(Errno::EXIST.into());
+    }
+    if let Node::Descriptor(fd) = node {
+        return call.state.descriptors.get(fd).map(Arc::clone).map_err(|_| Errno::NOENT.into());
+    }
+    let stat = vfs.stat(node)?;
+    let is_directory = stat.kind() == S_IFDIR;
+    if is_directory && (writable || create) {
+        return Err(Errno::ISDIR.into());
+    }
+    if !is_directory && flags.open & types::OPEN_DIRECTORY != 0 {
+        return Err(Errno::NOTDIR.into());
+    }
+    if stat.kind() == abi::stat::S_IFLNK {
+        return Err(Errno::LOOP.into());
+    }
+    permit(stat.mode, readable && !is_directory, writable)?;
+    let object = match vfs.thing(node) {
+        _ if is_directory => Object::Directory(HeldNode::new(vfs, node)),
+        Some(Thing::Standard(fd)) => return call.state.descriptors.get(*fd).map(Arc::clone).map_err(|_| Errno::NOENT.into()),
+        Some(Thing::Device(device)) => Object::Device(*device),
+        Some(_) if writable => return Err(Errno::ROFS.into()),
+        Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
+        Some(Thing::Process(file)) => Object::Bytes(proc_file(call, *file).into()),
+        Some(_) => Object::Bytes(Arc::default()),
+        None => {
+            if flags.open & types::OPEN_TRUNCATE != 0 && stat.size > 0 {
+                vfs.truncate(node, 0)?;
+            }
+            Object::File(HeldNode::new(vfs, node))
+        }
+    };
+    Ok(OpenFile::new(object, readable, writable, append))
+}
+
+// The sandbox's user owns everything in it: the owner's bits decide.
+fn permit(mode: u32, read: bool, write: bool) -> Result<(), Errno> {
+    if (read && mode & 0o400 == 0) || (write && mode & 0o200 == 0) { Err(Errno::ACCES) } else { Ok(()) }
+}
+
+fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
+    let state = &*call.state;
+    let meter = &state.tree.meter;
+    match file {
+        ProcFile::Cmdline => zero_terminated(&state.args),
+        ProcFile::Environ => zero_terminated(&state.env),
+        ProcFile::Status => {
+            let name = state.args.first().map_or("?".into(), |name| String::from_utf8_lossy(name));
+            let (pid, parent) = (state.process.pid, state.tree.table().parent(state.process.pid));
+            format!("Name:\t{name}\nState:\tR (running)\nPid:\t{pid}\nPPid:\t{parent}\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n")
+                .into_bytes()
+        }
+        ProcFile::Meminfo => {
+            let total = meter.limits().memory.0 / 1024;
+            let free = total.saturating_sub(meter.usage().memory_peak / 1024);
+            format!("MemTotal:       {total} kB\nMemFree:        {free} kB\nMemAvailable:   {free} kB\n").into_bytes()
+        }
+        ProcFile::Uptime => {
+            let seconds = state.tree.clock.monotonic() / 10_000_000;
+            format!("{}.{:02} 0.00\n", seconds / 100, seconds % 100).into_bytes()
+        }
+    }
+}
+
+fn zero_terminated(strings: &[Vec<u8>]) -> Vec<u8> {
+    strings.iter().flat_map(|string| string.iter().copied().chain([0])).collect()
+}
+
+/// `path_filestat_get`.
+pub(super) fn filestat(call: &mut Call<'_>, path: PathArgument, lookup: u32, out: u32) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    let node = call.state.tree.vfs.find(base, &text, last(lookup))?;
+    let stat = metadata::of_node(call, node)?;
+    Ok(call.memory.write(out, &types::filestat(&stat))?)
+}
+
+/// `path_filestat_set_times`.
+pub(super) fn set_times(call: &mut Call<'_>, path: PathArgument, lookup: u32, times: [u64; 2], flags: u32) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    let node = call.state.tree.vfs.find(base, &text, last(lookup))?;
+    metadata::set_times(call, node, times[0], times[1], flags)
+}
+
+/// `path_create_directory`.
+pub(super) fn create_directory(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    Ok(call.state.tree.vfs.mkdir(base, &text, 0o777 & !call.state.umask)?)
+}
+
+/// `path_remove_directory`.
+pub(super) fn remove_directory(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    Ok(call.state.tree.vfs.rmdir(base, &text)?)
+}
+
+/// `path_unlink_file`.
+pub(super) fn unlink(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    Ok(call.state.tree.vfs.unlink(base, &text)?)
+}
+
+/// `path_rename`.
+pub(super) fn rename(call: &mut Call<'_>, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
+    let (old_base, old_text) = old.read(call)?;
+    let (new_base, new_text) = new.read(call)?;
+    Ok(call.state.tree.vfs.rename(old_base, &old_text, new_base, &new_text)?)
+}
+
+/// `path_link`.
+pub(super) fn link(call: &mut Call<'_>, lookup: u32, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
+    let (old_base, old_text) = old.read(call)?;
+    let (new_base, new_text) = new.read(call)?;
+    let follow = last(lookup) == Last::Follow;
+    Ok(call.state.tree.vfs.link(old_base, &old_text, follow, new_base, &new_text)?)
+}
+
+/// `path_symlink`.
+pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), path: PathArgument) -> Result<(), Fault> {
+    let target = call.memory.path(target.0, target.1)?;
+    let (base, text) = path.read(call)?;
+    Ok(call.state.tree.vfs.symlink(&target, base, &text)?)
+}
+
+/// `path_readlink`: cut where the buffer ends.
+pub(super) fn readlink(call: &mut Call<'_>, path: PathArgument, buffer: u32, length: u32, out: u32) -> Result<(), Fault> {
+    let (base, text) = path.read(call)?;
+    let node = call.state.tree.vfs.find(base, &text, Last::NoFollow)?;
+    let target = call.state.tree.vfs.readlink(node)?;
+    let kept = target.as_bytes().get(..length as usize).unwrap_or(target.as_bytes());
+    call.memory.write(buffer, kept)?;
+    Ok(call.memory.write_u32(out, u32::try_from(kept.len()).unwrap_or(0))?)
+}

@@ -1,0 +1,178 @@
+//! The imports of `guests/abi`: processes, pipes, signals, full metadata.
+
+use abi::spawn::Request;
+use abi::{Counter, Disposition, Errno, Signal, WAIT_NO_HANG};
+use sqlite_fs::path::Last;
+
+use super::call::Call;
+use super::{files, metadata};
+use crate::process::descriptor::{Object, OpenFile};
+use crate::process::pipe::{CAPACITY, pipe};
+use crate::process::{self, Ended, Fault, WaitFor};
+use crate::vfs::{Node, ROOT_NODE};
+
+/// Largest encoded request; the preset's limit on command text is checked inside it.
+const MAX_REQUEST_BYTES: u32 = 8 << 20;
+
+fn request(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<Request, Errno> {
+    call.charge_bytes(length as usize);
+    let bytes = call.memory.copy(pointer, length, MAX_REQUEST_BYTES)?;
+    Request::decode(&bytes).ok_or(Errno::INVAL)
+}
+
+/// `spawn`.
+pub(super) fn spawn(call: &mut Call<'_>, pointer: u32, length: u32, out: u32) -> Result<(), Fault> {
+    let request = request(call, pointer, length)?;
+    call.memory.bytes(out, 4)?;
+    let pid = process::start(call.state, &request)?;
+    Ok(call.memory.write_u32(out, pid)?)
+}
+
+/// `exec`: checked here, so that a program that cannot be run is an errno; done when this instance is gone.
+pub(super) fn exec(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
+    let request = request(call, pointer, length)?;
+    process::check_program(&call.state.tree, &request)?;
+    Err(Ended::Exec(Box::new(request)).into())
+}
+
+/// `wait`.
+pub(super) fn wait(call: &mut Call<'_>, pid: i32, flags: u32, out: u32) -> Result<(), Fault> {
+    call.may_wait();
+    call.memory.bytes(out, 8)?;
+    let which = match pid {
+        1.. => WaitFor::Child(pid.unsigned_abs()),
+        -1 => WaitFor::Any,
+        0 => WaitFor::Group(call.state.tree.table().group(call.state.process.pid)),
+        _ => WaitFor::Group(pid.unsigned_abs()),
+    };
+    let waited = call.state.tree.wait_for(&call.state.process, which, flags & WAIT_NO_HANG == 0)?;
+    let (pid, status) = waited.map_or((0, 0), |waited| (waited.pid, waited.status.to_raw()));
+    call.memory.write_u32(out, pid)?;
+    Ok(call.memory.write_u32(out.checked_add(4).ok_or(Errno::FAULT)?, status)?)
+}
+
+/// `kill`.
+pub(super) fn kill(call: &mut Call<'_>, pid: i32, signal: u32) -> Result<(), Fault> {
+    let signal = match signal {
+        0 => None,
+        raw => Some(Signal::from_raw(raw).ok_or(Errno::INVAL)?),
+    };
+    call.state.tree.table().signal(call.state.process.pid, pid, signal)?;
+    // Whoever computes looks up at the next tick; make it now.
+    call.state.tree.host.interrupt();
+    Ok(())
+}
+
+/// `signal_action`.
+pub(super) fn signal_action(call: &mut Call<'_>, signal: u32, disposition: u32, out: u32) -> Result<(), Fault> {
+    let signal =
+        Signal::from_raw(signal).filter(|&signal| signal != Signal::KILL && signal != Signal::STOP).ok_or(Errno::INVAL)?;
+    let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
+    let old = call.state.process.set_disposition(signal, disposition);
+    Ok(call.memory.write_u32(out, old as u32)?)
+}
+
+/// `signals_take`.
+pub(super) fn signals_take(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
+    let mask = call.state.process.take_caught();
+    Ok(call.memory.write_u64(out, mask)?)
+}
+
+/// `process_ids`.
+pub(super) fn process_ids(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
+    let pid = call.state.process.pid;
+    let (parent, group) = {
+        let table = call.state.tree.table();
+        (table.parent(pid), table.group(pid))
+    };
+    let mut bytes = [0; 12];
+    for (slot, id) in bytes.as_chunks_mut::<4>().0.iter_mut().zip([pid, parent, group]) {
+        *slot = id.to_le_bytes();
+    }
+    Ok(call.memory.write(out, &bytes)?)
+}
+
+/// `set_group`.
+pub(super) fn set_group(call: &mut Call<'_>, pid: u32, group: u32) -> Result<(), Fault> {
+    Ok(call.state.tree.table().set_group(call.state.process.pid, pid, group)?)
+}
+
+/// `pipe`.
+pub(super) fn make_pipe(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
+    call.memory.bytes(out, 8)?;
+    let (reader, writer) = pipe();
+    call.charge_bytes(CAPACITY);
+    let reading = call.state.descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, false)?;
+    let writing = match call.state.descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, false) {
+        Ok(fd) => fd,
+        Err(errno) => {
+            call.state.descriptors.close(reading)?;
+            return Err(errno.into());
+        }
+    };
+    call.memory.write_u32(out, reading)?;
+    Ok(call.memory.write_u32(out.checked_add(4).ok_or(Errno::FAULT)?, writing)?)
+}
+
+/// `dup`.
+pub(super) fn dup(call: &mut Call<'_>, fd: u32, minimum: u32, close_on_exec: u32, out: u32) -> Result<(), Fault> {
+    let file = files::file(call, fd)?;
+    let new = call.state.descriptors.insert(file, minimum, close_on_exec != 0)?;
+    Ok(call.memory.write_u32(out, new)?)
+}
+
+/// `cwd`.
+pub(super) fn cwd(call: &mut Call<'_>, buffer: u32, capacity: u32, out: u32) -> Result<(), Fault> {
+    let length = u32::try_from(call.state.cwd.len()).map_err(|_| Errno::OVERFLOW)?;
+    if length > capacity {
+        return Err(Errno::RANGE.into());
+    }
+    call.memory.write(buffer, &call.state.cwd)?;
+    Ok(call.memory.write_u32(out, length)?)
+}
+
+/// `umask`.
+pub(super) fn umask(call: &mut Call<'_>, mask: u32, out: u32) -> Result<(), Fault> {
+    let old = std::mem::replace(&mut call.state.umask, mask & 0o777);
+    Ok(call.memory.write_u32(out, old)?)
+}
+
+fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Errno> {
+    let text = call.memory.path(path.0, path.1)?;
+    let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
+    call.state.tree.vfs.find(ROOT_NODE, &text, last)
+}
+
+/// `stat`.
+pub(super) fn stat(call: &mut Call<'_>, path: (u32, u32), follow: u32, out: u32) -> Result<(), Fault> {
+    let node = node(call, path, follow)?;
+    let stat = metadata::of_node(call, node)?;
+    Ok(call.memory.write(out, &stat.encode())?)
+}
+
+/// `fstat`.
+pub(super) fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault> {
+    let stat = files::stat(call, fd)?;
+    Ok(call.memory.write(out, &stat.encode())?)
+}
+
+/// `chmod`.
+pub(super) fn chmod(call: &mut Call<'_>, path: (u32, u32), follow: u32, mode: u32) -> Result<(), Fault> {
+    let node = node(call, path, follow)?;
+    Ok(call.state.tree.vfs.chmod(node, mode)?)
+}
+
+/// `chown`.
+pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32, gid: u32) -> Result<(), Fault> {
+    let node = node(call, path, follow)?;
+    Ok(call.state.tree.vfs.chown(node, uid, gid)?)
+}
+
+/// `count`.
+pub(super) fn count(call: &mut Call<'_>, counter: u32, amount: u32) -> Result<(), Fault> {
+    let meter = &call.state.tree.meter;
+    match Counter::from_raw(counter).ok_or(Errno::INVAL)? {
+        Counter::Loops => Ok(meter.check_loop(u64::from(amount))?),
+        Counter::Commands => Ok(meter.count_commands(u64::from(amount))?),
+    }
+}

@@ -1,0 +1,147 @@
+//! The table of imports: every function a guest can call, with the signature wasm knows it by.
+
+use abi::Errno;
+use wasmtime::{Caller, Engine, Linker};
+
+use super::call::{enter, enter_engine};
+use super::paths::{OpenFlags, PathArgument};
+use super::{clocks, files, paths, poll, processes, startup};
+use crate::Error;
+use crate::process::{self, Ended, Fault, State};
+
+const WASI: &str = "wasi_snapshot_preview1";
+
+/// Links every import.
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
+    let mut linker = Linker::new(engine);
+    register(&mut linker).map_err(Error::engine("registering host functions"))?;
+    Ok(linker)
+}
+
+// One line a function: its name, its parameters as wasm has them, and the call.
+macro_rules! imports {
+    ($linker:ident, $module:expr; $($name:literal ($($argument:ident: $kind:ty),*) => |$call:ident| $body:expr;)*) => {
+        $($linker.func_wrap($module, $name, |caller: Caller<'_, State>, $($argument: $kind),*| {
+            enter(caller, |$call| $body)
+        })?;)*
+    };
+}
+
+fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    start_and_time(linker)?;
+    descriptors(linker)?;
+    names(linker)?;
+    sockets(linker)?;
+    own(linker)
+}
+
+fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "args_sizes_get" (count: u32, bytes: u32) => |call| startup::sizes(call, startup::args, count, bytes);
+        "args_get" (pointers: u32, buffer: u32) => |call| startup::strings(call, startup::args, pointers, buffer);
+        "environ_sizes_get" (count: u32, bytes: u32) => |call| startup::sizes(call, startup::environ, count, bytes);
+        "environ_get" (pointers: u32, buffer: u32) => |call| startup::strings(call, startup::environ, pointers, buffer);
+        "clock_res_get" (clock: u32, out: u32) => |call| clocks::resolution(call, clock, out);
+        "clock_time_get" (clock: u32, _precision: u64, out: u32) => |call| clocks::time(call, clock, out);
+        "random_get" (buffer: u32, length: u32) => |call| clocks::random(call, buffer, length);
+        "poll_oneoff" (subscriptions: u32, events: u32, count: u32, out: u32) => |call| poll::poll(call, subscriptions, events, count, out);
+        "sched_yield" () => |call| { std::thread::yield_now(); call.may_wait(); Ok(()) };
+        "proc_raise" (signal: u32) => |call| processes::kill(call, call.state.process.pid.cast_signed(), signal);
+    }
+    linker.func_wrap(WASI, "proc_exit", |_: Caller<'_, State>, code: u32| -> wasmtime::Result<()> {
+        Err(match startup::exit(code) {
+            Fault::End(ended) => ended.into(),
+            Fault::Errno(_) => Ended::HostPanic.into(),
+        })
+    })?;
+    Ok(())
+}
+
+fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "fd_advise" (fd: u32, _offset: u64, _length: u64, _advice: u32) => |call| files::sync(call, fd);
+        "fd_allocate" (fd: u32, offset: u64, length: u64) => |call| files::allocate(call, fd, offset, length);
+        "fd_close" (fd: u32) => |call| files::close(call, fd);
+        "fd_datasync" (fd: u32) => |call| files::sync(call, fd);
+        "fd_sync" (fd: u32) => |call| files::sync(call, fd);
+        "fd_fdstat_get" (fd: u32, out: u32) => |call| files::fdstat(call, fd, out);
+        "fd_fdstat_set_flags" (fd: u32, flags: u32) => |call| files::set_flags(call, fd, flags);
+        "fd_fdstat_set_rights" (fd: u32, _base: u64, _inheriting: u64) => |call| files::file(call, fd).map(drop).map_err(Fault::from);
+        "fd_filestat_get" (fd: u32, out: u32) => |call| files::filestat(call, fd, out);
+        "fd_filestat_set_size" (fd: u32, size: u64) => |call| files::set_size(call, fd, size);
+        "fd_filestat_set_times" (fd: u32, atime: u64, mtime: u64, flags: u32) => |call| files::set_times(call, fd, atime, mtime, flags);
+        "fd_pread" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::read(call, fd, buffers, count, Some(offset), out);
+        "fd_pwrite" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::write(call, fd, buffers, count, Some(offset), out);
+        "fd_read" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::read(call, fd, buffers, count, None, out);
+        "fd_write" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::write(call, fd, buffers, count, None, out);
+        "fd_prestat_get" (fd: u32, out: u32) => |call| files::prestat(call, fd, out);
+        "fd_prestat_dir_name" (fd: u32, buffer: u32, length: u32) => |call| files::prestat_name(call, fd, buffer, length);
+        "fd_readdir" (fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) => |call| files::readdir(call, fd, buffer, length, cookie, out);
+        "fd_renumber" (fd: u32, to: u32) => |call| files::renumber(call, fd, to);
+        "fd_seek" (fd: u32, offset: i64, whence: u32, out: u32) => |call| files::seek(call, fd, offset, whence, out);
+        "fd_tell" (fd: u32, out: u32) => |call| files::seek(call, fd, 0, 1, out);
+    }
+    Ok(())
+}
+
+fn path(fd: u32, pointer: u32, length: u32) -> PathArgument {
+    PathArgument { fd, pointer, length }
+}
+
+fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "path_create_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::create_directory(call, path(fd, pointer, length));
+        "path_remove_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::remove_directory(call, path(fd, pointer, length));
+        "path_unlink_file" (fd: u32, pointer: u32, length: u32) => |call| paths::unlink(call, path(fd, pointer, length));
+        "path_filestat_get" (fd: u32, lookup: u32, pointer: u32, length: u32, out: u32) => |call| paths::filestat(call, path(fd, pointer, length), lookup, out);
+        "path_filestat_set_times" (fd: u32, lookup: u32, pointer: u32, length: u32, atime: u64, mtime: u64, flags: u32) => |call| paths::set_times(call, path(fd, pointer, length), lookup, [atime, mtime], flags);
+        "path_link" (old_fd: u32, lookup: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::link(call, lookup, path(old_fd, old, old_length), path(new_fd, new, new_length));
+        "path_rename" (old_fd: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::rename(call, path(old_fd, old, old_length), path(new_fd, new, new_length));
+        "path_symlink" (target: u32, target_length: u32, fd: u32, pointer: u32, length: u32) => |call| paths::symlink(call, (target, target_length), path(fd, pointer, length));
+        "path_readlink" (fd: u32, pointer: u32, length: u32, buffer: u32, capacity: u32, out: u32) => |call| paths::readlink(call, path(fd, pointer, length), buffer, capacity, out);
+        "path_open" (fd: u32, lookup: u32, pointer: u32, length: u32, open: u32, rights: u64, _inheriting: u64, flags: u32, out: u32) => |call| paths::open(call, path(fd, pointer, length), OpenFlags { lookup, open, rights, fd: flags }, out);
+    }
+    Ok(())
+}
+
+// There is no network: a guest that looks for one is told so (T-ISO-05).
+fn sockets(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "sock_accept" (_fd: u32, _flags: u32, _out: u32) => |_call| Err(Errno::NOTSUP.into());
+        "sock_recv" (_fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32, _out_flags: u32) => |_call| Err(Errno::NOTSUP.into());
+        "sock_send" (_fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32) => |_call| Err(Errno::NOTSUP.into());
+        "sock_shutdown" (_fd: u32, _how: u32) => |_call| Err(Errno::NOTSUP.into());
+    }
+    Ok(())
+}
+
+fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, abi::MODULE;
+        "spawn" (request: u32, length: u32, out: u32) => |call| processes::spawn(call, request, length, out);
+        "exec" (request: u32, length: u32) => |call| processes::exec(call, request, length);
+        "wait" (pid: i32, flags: u32, out: u32) => |call| processes::wait(call, pid, flags, out);
+        "kill" (pid: i32, signal: u32) => |call| processes::kill(call, pid, signal);
+        "signal_action" (signal: u32, disposition: u32, old: u32) => |call| processes::signal_action(call, signal, disposition, old);
+        "signals_take" (out: u32) => |call| processes::signals_take(call, out);
+        "process_ids" (out: u32) => |call| processes::process_ids(call, out);
+        "set_group" (pid: u32, group: u32) => |call| processes::set_group(call, pid, group);
+        "pipe" (out: u32) => |call| processes::make_pipe(call, out);
+        "dup" (fd: u32, minimum: u32, close_on_exec: u32, out: u32) => |call| processes::dup(call, fd, minimum, close_on_exec, out);
+        "dup2" (fd: u32, to: u32) => |call| call.state.descriptors.duplicate_to(fd, to).map_err(Fault::from);
+        "set_close_on_exec" (fd: u32, on: u32) => |call| call.state.descriptors.set_close_on_exec(fd, on != 0).map_err(Fault::from);
+        "cwd" (buffer: u32, capacity: u32, out: u32) => |call| processes::cwd(call, buffer, capacity, out);
+        "umask" (mask: u32, old: u32) => |call| processes::umask(call, mask, old);
+        "stat" (pointer: u32, length: u32, follow: u32, out: u32) => |call| processes::stat(call, (pointer, length), follow, out);
+        "fstat" (fd: u32, out: u32) => |call| processes::fstat(call, fd, out);
+        "chmod" (pointer: u32, length: u32, follow: u32, mode: u32) => |call| processes::chmod(call, (pointer, length), follow, mode);
+        "chown" (pointer: u32, length: u32, follow: u32, uid: u32, gid: u32) => |call| processes::chown(call, (pointer, length), follow, uid, gid);
+        "count" (counter: u32, amount: u32) => |call| processes::count(call, counter, amount);
+    }
+    linker.func_wrap(abi::MODULE, "fork", |mut caller: Caller<'_, State>, closure: u32, out: u32| {
+        match enter_engine(&mut caller, |caller| process::fork(caller, closure))? {
+            Ok(pid) => enter(caller, |call| Ok(call.memory.write_u32(out, pid)?)),
+            Err(errno) => Ok(errno),
+        }
+    })?;
+    Ok(())
+}

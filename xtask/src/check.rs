@@ -1,0 +1,72 @@
+//! `cargo xtask test`: every check that CI runs, cheapest first.
+
+use std::process::Command;
+
+use crate::run::{cargo, step};
+use crate::{Outcome, guests};
+
+/// Runs all checks and stops at the first that fails.
+pub(crate) fn run_all(steps: &[(&str, fn() -> Outcome)]) -> Outcome {
+    for (name, check) in steps {
+        step(name);
+        check()?;
+    }
+    Ok(())
+}
+
+/// `cargo xtask test`.
+pub(crate) fn run() -> Outcome {
+    guests::build()?;
+    run_all(&[
+        ("format", format),
+        ("lints", lints),
+        ("dependencies", dependencies),
+        ("tests", tests),
+        ("documentation", documentation),
+    ])?;
+    step("everything passed");
+    Ok(())
+}
+
+const RUSTUP: &str = "install Rust with rustup";
+
+fn format() -> Outcome {
+    run_cargo(&["fmt", "--all", "--check"])
+}
+
+fn lints() -> Outcome {
+    run_cargo(&["clippy", "--workspace", "--all-targets", "--release", "--quiet", "--", "-D", "warnings"])
+}
+
+// Licences, duplicates and sources; advisories need the network and run where it is there.
+fn dependencies() -> Outcome {
+    let installed = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !installed {
+        eprintln!("    skipped: `cargo install cargo-deny` to check licences and duplicates too");
+        return Ok(());
+    }
+    run_cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
+}
+
+fn tests() -> Outcome {
+    run_cargo(&["test", "--workspace", "--release", "--quiet", "--lib", "--bins", "--tests"])
+}
+
+fn documentation() -> Outcome {
+    run_cargo(&[
+        "test",
+        "--release",
+        "--quiet",
+        "--doc",
+        "--package",
+        "sandlite-runtime",
+        "--package",
+        "sandlite-presets",
+        "--package",
+        "sqlite-fs",
+    ])
+}
+
+fn run_cargo(args: &[&str]) -> Outcome {
+    crate::run::run(cargo().args(args), RUSTUP)
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask demo`: builds everything and takes a newcomer on a short tour.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::{cargo, run, step, target};
+use crate::{Outcome, guests};
+
+/// `cargo xtask demo`.
+pub(crate) fn run_demo() -> Outcome {
+    guests::build()?;
+    step("building sandlite");
+    run(cargo().args(["build", "--release", "--quiet"]), "install Rust with rustup")?;
+    let tour = Tour::new()?;
+    tour.take()
+}
+
+struct Tour {
+    sandlite: PathBuf,
+    directory: PathBuf,
+}
+
+impl Tour {
+    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        let directory = target().join("demo");
+        if directory.exists() {
+            fs::remove_dir_all(&directory)?;
+        }
+        fs::create_dir_all(&directory)?;
+        Ok(Self { sandlite: target().join("release/sandlite"), directory })
+    }
+
+    fn take(&self) -> Outcome {
+        step("a tour");
+        self.show(
+            "one file is a whole computer: bash, utilities, files",
+            &["--db", "agent.db", "bash", "-c", "echo hello | tr a-z A-Z > /greeting; cat /greeting"],
+            true,
+        )?;
+        self.show(
+            "files survive to the next command",
+            &["--db", "agent.db", "bash", "-c", "wc -c /greeting; echo 'and history too' > ~/notes"],
+            true,
+        )?;
+        self.show(
+            "a runaway loop meets its preset",
+            &["--db", "agent.db", "--preset", "strict", "bash", "-c", "while true; do :; done"],
+            false,
+        )?;
+        self.show("everything that ran is a row", &["--db", "agent.db", "history"], true)?;
+        self.show("a snapshot is a file", &["--db", "agent.db", "export", "snapshot.db"], true)?;
+        self.show("and goes on elsewhere", &["--db", "twin.db", "import", "snapshot.db"], true)?;
+        self.show("where it was", &["--db", "twin.db", "bash", "-c", "cat /greeting ~/notes"], true)
+    }
+
+    fn show(&self, title: &str, args: &[&str], succeeds: bool) -> Outcome {
+        println!("\n\x1b[2m# {title}\x1b[0m\n\x1b[32m$\x1b[0m sandlite {}", quoted(args));
+        let status = Command::new(&self.sandlite).args(args).current_dir(Path::new(&self.directory)).status()?;
+        if status.success() == succeeds { Ok(()) } else { Err(format!("that ended with {status}").into()) }
+    }
+}
+
+fn quoted(args: &[&str]) -> String {
+    let quote = |arg: &&str| if arg.contains([' ', '|', ';', '>']) { format!("\"{arg}\"") } else { (*arg).to_owned() };
+    args.iter().map(quote).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,124 @@
+//! `cargo xtask guests`: from Rust to compressed WebAssembly, once per content.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use crate::run::{cargo, output, root, run, step, target};
+
+const TARGET: &str = "wasm32-wasip1";
+
+/// What the modules are made from: any change here is a rebuild.
+const SOURCES: [&str; 7] =
+    ["Cargo.toml", "Cargo.lock", "guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
+
+/// `__stack_pointer` is exported for fork; the stack is as deep as the host's own for wasm frames.
+const RUST_FLAGS: &str =
+    "-C link-arg=--export=__stack_pointer -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
+
+/// Builds what changed and answers where the modules are.
+pub(crate) fn build() -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let dist = target().join("guests/dist");
+    let key = key()?;
+    let key_file = dist.join("shell.key");
+    if fs::read_to_string(&key_file).is_ok_and(|built| built == key) && dist.join("shell.wasm.xz").exists() {
+        return Ok(dist);
+    }
+    let started = Instant::now();
+    install_target()?;
+    step("building the guests (bash and its utilities, to WebAssembly)");
+    let wasm = compile()?;
+    step("packing the guests");
+    fs::create_dir_all(&dist)?;
+    let bytes = fs::read(&wasm)?;
+    let packed = pack(&bytes)?;
+    fs::write(dist.join("shell.wasm.xz"), &packed)?;
+    fs::write(dist.join("shell.sha256"), hex(&Sha256::digest(&bytes)))?;
+    fs::write(&key_file, key)?;
+    eprintln!(
+        "    shell.wasm: {:.1} MB, packed {:.1} MB, in {} s",
+        megabytes(bytes.len()),
+        megabytes(packed.len()),
+        started.elapsed().as_secs()
+    );
+    Ok(dist)
+}
+
+fn compile() -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let directory = target().join("guests");
+    let mut command = cargo();
+    command.args(["build", "--package", "sandlite-shell", "--bin", "sandlite-shell", "--profile", "guest", "--target", TARGET]);
+    command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", RUST_FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    run(&mut command, "install Rust with rustup")?;
+    Ok(directory.join(TARGET).join("guest/sandlite-shell.wasm"))
+}
+
+fn install_target() -> crate::Outcome {
+    let libraries =
+        output(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]), "install Rust with rustup")?;
+    if Path::new(libraries.trim()).is_dir() {
+        return Ok(());
+    }
+    step("installing Rust's standard library for WebAssembly");
+    let advice = format!("install rustup, or your distribution's Rust standard library for {TARGET}");
+    run(Command::new("rustup").args(["target", "add", TARGET]), &advice).map_err(|error| {
+        format!("Rust's standard library for {TARGET} is missing and could not be added ({error}): {advice}").into()
+    })
+}
+
+fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(6))?;
+    writer.write_all(bytes)?;
+    writer.finish()
+}
+
+// Everything that decides what comes out: sources, flags, compiler.
+fn key() -> Result<String, Box<dyn std::error::Error>> {
+    let mut hasher = Sha256::new();
+    hasher.update(RUST_FLAGS);
+    hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);
+    for source in SOURCES {
+        let path = root().join(source);
+        for file in files(&path)? {
+            hasher.update(file.strip_prefix(root())?.to_string_lossy().as_bytes());
+            hasher.update([0]);
+            hasher.update(fs::read(&file)?);
+        }
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut left = vec![path.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let path = entry?.path();
+            // Tests and fuzz targets do not end up in the module.
+            let skipped = ["tests", "fuzz", "target", "benches", "examples"].iter().any(|name| path.ends_with(name));
+            match path.is_dir() {
+                true if !skipped => left.push(path),
+                true => {}
+                false => found.push(path),
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes are for display")]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
