@@ -1,0 +1,1 @@
+//! Placeholder tests module, filled below.
