@@ -92,9 +92,8 @@ impl Body {
         if bytes.len() <= LONGEST_OPEN_BODY {
             return Self::Open(bytes.to_vec());
         }
-        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash =
+            bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         Self::Digest(bytes.len(), hash)
     }
 
@@ -107,14 +106,15 @@ impl Body {
 }
 
 impl Recording {
+    /// The recorded part of a case as its file shows it, for messages.
+    pub fn shown(&self) -> String {
+        let mut text = String::new();
+        render_recording(&mut text, self);
+        text
+    }
+
     /// The recording of a run of `case` that wrote `stdout` and `stderr`, exited with `status` and left `after` behind.
-    pub fn of(
-        case: &Case,
-        stdout: &[u8],
-        stderr: &[u8],
-        status: i32,
-        after: &BTreeMap<Vec<u8>, Entry>,
-    ) -> Self {
+    pub fn of(case: &Case, stdout: &[u8], stderr: &[u8], status: i32, after: &BTreeMap<Vec<u8>, Entry>) -> Self {
         let mut changes = BTreeMap::new();
         for (path, entry) in after {
             let path = escape(path);
@@ -131,12 +131,7 @@ impl Recording {
                 changes.insert(path.clone(), Change::Gone);
             }
         }
-        Self {
-            stdout: Body::of(stdout),
-            stderr: Body::of(stderr),
-            changes,
-            status,
-        }
+        Self { stdout: Body::of(stdout), stderr: Body::of(stderr), changes, status }
     }
 }
 
@@ -145,10 +140,7 @@ impl Recording {
 /// # Errors
 /// A sentence with the line number when the text is not in the format, or two cases share a name.
 pub fn parse(text: &str) -> Result<Topic, String> {
-    let mut topic = Topic {
-        preface: String::new(),
-        cases: Vec::new(),
-    };
+    let mut topic = Topic { preface: String::new(), cases: Vec::new() };
     let mut section = None;
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
@@ -252,19 +244,13 @@ struct Section<'a> {
 
 impl<'a> Section<'a> {
     fn new(line: usize, header: &'a str) -> Self {
-        Self {
-            line,
-            header,
-            lines: Vec::new(),
-        }
+        Self { line, header, lines: Vec::new() }
     }
 
     /// The header without its flags, and the body they describe.
     fn read(&self) -> Result<(&'a str, Body), String> {
         let (title, flags) = match self.header.rfind(" (") {
-            Some(at) if self.header.ends_with(')') => {
-                (&self.header[..at], &self.header[at + 2..self.header.len() - 1])
-            }
+            Some(at) if self.header.ends_with(')') => (&self.header[..at], &self.header[at + 2..self.header.len() - 1]),
             _ => (self.header, ""),
         };
         let (mut escaped, mut newline, mut digest) = (false, true, (None, None));
@@ -306,11 +292,7 @@ fn finish(topic: &mut Topic, section: Option<Section<'_>>) -> Result<(), String>
     let line = section.line;
     if section.header == "script" {
         case.script = section.lines.join("\n").trim_end_matches('\n').to_string();
-        return if case.script.is_empty() {
-            Err(format!("line {line}: a case without a script"))
-        } else {
-            Ok(())
-        };
+        return if case.script.is_empty() { Err(format!("line {line}: a case without a script")) } else { Ok(()) };
     }
     // A case that was not recorded yet has no `status` line to end it: the empty line before the next case is no content.
     let recorded_part = ["stdout", "stderr", "left "].iter().any(|word| section.header.starts_with(word));
@@ -341,9 +323,7 @@ fn finish(topic: &mut Topic, section: Option<Section<'_>>) -> Result<(), String>
         }
         "gone" => drop(case.recording().changes.insert(rest.to_string(), Change::Gone)),
         "status" => {
-            case.recording().status = rest
-                .parse()
-                .map_err(|_| format!("line {line}: `{rest}` is no status"))?;
+            case.recording().status = rest.parse().map_err(|_| format!("line {line}: `{rest}` is no status"))?;
         }
         _ => return Err(format!("line {line}: unknown section `{title}`")),
     }
@@ -370,11 +350,7 @@ fn write_section(text: &mut String, title: &str, body: &Body) {
         }
         bytes
     });
-    let flags = if flags.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", flags.join(", "))
-    };
+    let flags = if flags.is_empty() { String::new() } else { format!(" ({})", flags.join(", ")) };
     let _ = writeln!(text, "{SECTION}{title}{flags}");
     if bytes.is_empty() {
         return;
@@ -397,9 +373,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     text.chars().all(visible)
         && !text.ends_with("\n\n")
         && text != "\n"
-        && text.split('\n').all(|line| {
-            !line.starts_with(CASE) && !line.starts_with(SECTION) && !line.ends_with([' ', '\t'])
-        })
+        && text.split('\n').all(|line| !line.starts_with(CASE) && !line.starts_with(SECTION) && !line.ends_with([' ', '\t']))
 }
 
 /// One line, or a path, in ASCII-safe form: `\\`, `\xHH` for what cannot be seen, a first or last character that would mislead.
@@ -474,8 +448,20 @@ mod tests {
     #[test]
     fn any_bytes_survive_being_written_and_read() {
         for bytes in [
-            &b""[..], b"a", b"a\n", b"\n", b"\n\n", b"a\n\n", b"\0\xff\\x\n", b"::: stdout\n", b"#### x", b"tab\t\n", b"\xc3\xa9\n",
-            b"\xc2\x85", b" ", b"::: \n ",
+            &b""[..],
+            b"a",
+            b"a\n",
+            b"\n",
+            b"\n\n",
+            b"a\n\n",
+            b"\0\xff\\x\n",
+            b"::: stdout\n",
+            b"#### x",
+            b"tab\t\n",
+            b"\xc3\xa9\n",
+            b"\xc2\x85",
+            b" ",
+            b"::: \n ",
         ] {
             there_and_back(bytes);
         }
@@ -484,10 +470,7 @@ mod tests {
 
     #[test]
     fn two_cases_may_not_share_a_name() {
-        assert_eq!(
-            parse("#### a\n:\n#### a\n:\n"),
-            Err("line 3: a second case named `a`".to_string())
-        );
+        assert_eq!(parse("#### a\n:\n#### a\n:\n"), Err("line 3: a second case named `a`".to_string()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Knows how to run one case; the text format is `tests/bash/format.rs`.
 
 #[path = "../../tests/bash/format.rs"]
+#[expect(dead_code, reason = "the replay uses what the recorder does not")]
 mod format;
 
 use format::{Case, Entry, Recording, Topic};
@@ -202,17 +203,19 @@ fn check(wish: &Wish, name: &str, topic: &Topic) -> Result<usize> {
     Ok(differing)
 }
 
+/// The two recordings without the lines they share at both ends.
 fn print_difference(recorded: &Recording, seen: &Recording) {
-    let print = |what: &str, recorded: &str, seen: &str| {
-        if recorded != seen {
-            println!("  {what} recorded: {}", recorded.replace('\n', "\n    "));
-            println!("  {what} now:      {}", seen.replace('\n', "\n    "));
+    let (recorded, seen) = (recorded.shown(), seen.shown());
+    let (recorded, seen): (Vec<&str>, Vec<&str>) = (recorded.lines().collect(), seen.lines().collect());
+    let alike = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
+    let head = alike(&mut recorded.iter().zip(&seen));
+    let tail = alike(&mut recorded.iter().rev().zip(seen.iter().rev()));
+    let tail = tail.min(recorded.len().min(seen.len()) - head);
+    for (mark, lines) in [('-', &recorded), ('+', &seen)] {
+        for line in &lines[head..lines.len() - tail] {
+            println!("  {mark} {line}");
         }
-    };
-    print("status", &recorded.status.to_string(), &seen.status.to_string());
-    print("stdout", &recorded.stdout.shown(), &seen.stdout.shown());
-    print("stderr", &recorded.stderr.shown(), &seen.stderr.shown());
-    print("files", &format!("{:?}", recorded.changes), &format!("{:?}", seen.changes));
+    }
 }
 
 /// Runs one case in a fresh directory.
