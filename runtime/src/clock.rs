@@ -3,6 +3,8 @@
 //! Limits always use the machine's monotonic clock, so that no step of the wall clock moves a deadline (T-REL-05). What
 //! a *guest* sees can instead be a fixed clock that advances by itself: deterministic runs read it.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place that asks")]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -74,11 +74,6 @@ impl Vfs {
         self.rows
     }
 
-    /// The transaction, for what is not files.
-    pub(crate) fn transaction(&self) -> &Transaction {
-        &self.rows
-    }
-
     /// Walks a path from `base`.
     pub(crate) fn resolve(&self, base: Node, path: &str, last: Last) -> Result<Resolved<Node>, Errno> {
         Ok(path::resolve(self, ROOT_NODE, base, path, last).map_err(errno::from_fs)?)

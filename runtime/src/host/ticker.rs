@@ -3,6 +3,8 @@
 //!
 //! The thread sleeps without waking while nothing runs.
 
+#![expect(clippy::disallowed_methods, reason = "the tick itself is a sleep, and it blocks nobody")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};

@@ -66,6 +66,15 @@ impl<'a> Files<'a> {
         Ok(self.database.reader()?.fs().metadata(path)?)
     }
 
+    /// The target of a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// When it does not exist or is no link.
+    pub fn read_link(&self, path: &str) -> Result<String, Error> {
+        Ok(self.database.reader()?.fs().read_link(path)?)
+    }
+
     /// Whether a path leads somewhere.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use abi::Errno;
 use abi::stat::Stat;
 use sqlite_fs::path::{Last, Resolved};
-use sqlite_fs::{FileType, ROOT, Transaction};
+use sqlite_fs::{ROOT, Transaction};
 
 use super::{DirectoryEntry, Fixed, Node, Vfs, errno};
 
@@ -161,11 +161,6 @@ impl Vfs {
     /// Sets the times, in nanoseconds since 1970.
     pub(crate) fn set_times(&self, node: Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Errno> {
         self.rows.set_times(row(node)?, atime, mtime).map_err(errno::from_fs)
-    }
-
-    /// What a path leads to is a directory.
-    pub(crate) fn is_directory(&self, resolved: &Resolved<Node>) -> bool {
-        matches!(resolved.node, Some((_, FileType::Directory)))
     }
 }
 

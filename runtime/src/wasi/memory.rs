@@ -58,12 +58,6 @@ impl<'a> GuestMemory<'a> {
         if text.contains('\0') { Err(Errno::INVAL) } else { Ok(text) }
     }
 
-    /// The `u32` at a pointer.
-    pub(super) fn u32(&self, pointer: u32) -> Result<u32, Errno> {
-        let bytes = self.bytes(pointer, 4)?;
-        bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).ok_or(Errno::FAULT)
-    }
-
     /// Writes bytes at a pointer.
     pub(super) fn write(&mut self, pointer: u32, bytes: &[u8]) -> Result<(), Errno> {
         let length = u32::try_from(bytes.len()).map_err(|_| Errno::FAULT)?;
