@@ -62,9 +62,9 @@ fn unsafe_is_only_where_the_architecture_says() {
     let named: Vec<&str> = section.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs")).collect();
     let offenders = rust_files().into_iter().filter(|(path, text)| {
         let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-        let unsafe_code = code.filter(|line| !line.contains('"')).any(|line| {
-            line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe")
-        });
+        let unsafe_code = code
+            .filter(|line| !line.contains('"'))
+            .any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe"));
         unsafe_code && !named.contains(&path.to_string_lossy().as_ref())
     });
     assert_none("`unsafe` outside the named modules", &offenders.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());

@@ -1,6 +1,7 @@
 //! A sandbox: one database, one policy. Commands enter here and come back as an [`Output`].
 
 mod builder;
+mod child;
 mod command;
 mod files;
 mod kv;
@@ -26,6 +27,8 @@ use crate::vfs::{Device, Vfs};
 use crate::{Error, LimitReached};
 
 pub use builder::Builder;
+pub use child::{Child, ChildOutput, ChildStdin, Killer};
+use command::Stdin;
 pub use command::{Command, Stream};
 pub use files::Files;
 pub use kv::Kv;
@@ -121,12 +124,14 @@ impl Sandbox {
         let descriptors_limit = meter.limits().descriptors;
         let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
+        command.killer.attach(&tree);
         let ticking = self.host.tick();
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         let started = find(&tree, request)
             .and_then(|program| process::start_first(&tree, program, Descriptors::new(stdio, descriptors_limit), UMASK));
         tree.finish();
         drop(ticking);
+        command.killer.detach();
         let (meter, transaction) = Tree::take_apart(tree)?;
         let status = match (meter.reached(), started) {
             (Some(reached), _) => ExitStatus::Limit(reached.clone()),
@@ -211,8 +216,12 @@ fn check_length(request: &Request, limits: &Limits) -> Result<(), Error> {
     if used > allowed { Err(Error::CommandTooLong { used, allowed }) } else { Ok(()) }
 }
 
-fn stdin(bytes: Vec<u8>) -> Arc<OpenFile> {
-    let object = if bytes.is_empty() { Object::Device(Device::Null) } else { Object::Bytes(bytes.into()) };
+fn stdin(stdin: Stdin) -> Arc<OpenFile> {
+    let object = match stdin {
+        Stdin::Empty => Object::Device(Device::Null),
+        Stdin::Bytes(bytes) => Object::Bytes(bytes.into()),
+        Stdin::Pipe(reader) => Object::Reader(reader),
+    };
     OpenFile::new(object, true, false, false)
 }
 

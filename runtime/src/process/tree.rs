@@ -136,8 +136,22 @@ impl Tree {
     /// What is left of a finished command: what it used, and its uncommitted changes.
     pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, Transaction), Error> {
         let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
-        let tree = Arc::into_inner(self).ok_or_else(in_use)?;
+        // Somebody may be in the middle of killing a command that has just ended by itself.
+        let mut shared = self;
+        let tree = loop {
+            match Arc::try_unwrap(shared) {
+                Ok(tree) => break tree,
+                Err(still) => shared = still,
+            }
+            std::thread::yield_now();
+        };
         let vfs = Arc::into_inner(tree.vfs).ok_or_else(in_use)?;
         Ok((tree.meter, vfs.into_transaction()))
+    }
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tree")
     }
 }

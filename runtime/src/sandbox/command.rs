@@ -4,7 +4,9 @@ use std::fmt;
 
 use presets::Overrides;
 
+use super::Killer;
 use crate::process::Sink;
+use crate::process::pipe::PipeReader;
 
 /// One of a command's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,18 @@ pub enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
+}
+
+/// Where a command's standard input comes from.
+#[derive(Debug, Default)]
+pub(super) enum Stdin {
+    /// Nowhere.
+    #[default]
+    Empty,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A pipe that the caller writes to.
+    Pipe(PipeReader),
 }
 
 /// A command to run in a [`Sandbox`](crate::Sandbox).
@@ -31,7 +45,8 @@ pub struct Command {
     pub(super) args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) cwd: Option<String>,
-    pub(super) stdin: Vec<u8>,
+    pub(super) stdin: Stdin,
+    pub(super) killer: Killer,
     pub(super) overrides: Overrides,
     pub(super) seed: Option<u64>,
     pub(super) rollback_on_failure: bool,
@@ -52,7 +67,8 @@ impl Command {
             text,
             env: Vec::new(),
             cwd: None,
-            stdin: Vec::new(),
+            stdin: Stdin::Empty,
+            killer: Killer::default(),
             overrides: Overrides::default(),
             seed: None,
             rollback_on_failure: false,
@@ -85,7 +101,7 @@ impl Command {
     /// What the command reads as its standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = bytes.into();
+        self.stdin = Stdin::Bytes(bytes.into());
         self
     }
 
@@ -108,6 +124,12 @@ impl Command {
     pub fn rollback_on_failure(mut self) -> Self {
         self.rollback_on_failure = true;
         self
+    }
+
+    /// Something that can end the command while it runs.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
+        self.killer.clone()
     }
 
     /// Is given each piece of a stream's output as it comes, besides its being kept.

@@ -106,23 +106,3 @@ fn a_fresh_process_finds_nothing_of_an_earlier_one() {
         assert_eq!(run_on(&host, probes::CANARY, Overrides::default()).status, ExitStatus::Exited(0), "round {round}");
     }
 }
-#[test]
-fn tmp_speed() {
-    let host = Host::builder().build().unwrap();
-    let sandbox = Sandbox::builder().host(&host).preset(Preset::Strict).open().unwrap();
-    let prepared = host.prepared_from_text(probes::HELLO);
-    for _ in 0..5 {
-        let t = Instant::now();
-        for _ in 0..1000 {
-            let p = prepared.clone();
-            sandbox.run_as(Command::bash("a probe"), |_, request| {
-                let (args, env, cwd) = (request.args.clone(), request.env.clone(), request.cwd.clone());
-                Ok((p, Start { args, env, cwd }))
-            }).unwrap();
-        }
-        println!("{:?} per run", t.elapsed() / 1000);
-    }
-    let t = Instant::now();
-    for _ in 0..1000 { Sandbox::builder().host(&host).open().unwrap(); }
-    println!("{:?} per open", t.elapsed() / 1000);
-}

@@ -1,0 +1,163 @@
+//! A command that runs while its caller does other things: it can be written to, read from, killed and waited for.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+
+use super::command::Stdin;
+use super::{Command, Output, Sandbox};
+use crate::Error;
+use crate::process::Tree;
+use crate::process::pipe::{PipeWriter, pipe};
+
+/// A running command.
+///
+/// Dropping it does not stop the command; [`kill`](Self::kill) does.
+///
+/// ```no_run
+/// # use std::io::{Read, Write};
+/// # use sandlite_runtime::{Command, Sandbox};
+/// # let sandbox = Sandbox::builder().open()?;
+/// let mut child = sandbox.spawn(Command::bash("tr a-z A-Z"))?;
+/// let mut stdin = child.stdin.take().expect("it is taken once");
+/// stdin.write_all(b"shout").expect("the command reads");
+/// drop(stdin);
+/// assert_eq!(child.wait()?.stdout, b"SHOUT");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+pub struct Child {
+    /// What the command reads; drop it to let the command see the end.
+    pub stdin: Option<ChildStdin>,
+    /// What the command writes to standard output, as it comes.
+    pub stdout: Option<ChildOutput>,
+    /// What the command writes to standard error, as it comes.
+    pub stderr: Option<ChildOutput>,
+    killer: Killer,
+    thread: JoinHandle<Result<Output, Error>>,
+}
+
+/// Ends a running command from anywhere.
+#[derive(Clone, Debug, Default)]
+pub struct Killer(Arc<Control>);
+
+#[derive(Debug, Default)]
+struct Control {
+    killed: AtomicBool,
+    tree: Mutex<Weak<Tree>>,
+}
+
+impl Killer {
+    /// Ends the command at once, if it has not ended; its output so far is kept.
+    pub fn kill(&self) {
+        self.0.killed.store(true, Ordering::Release);
+        let tree = self.0.tree.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if let Some(tree) = tree {
+            tree.stop();
+        }
+    }
+
+    /// Says which processes are meant; a kill that came earlier takes effect now.
+    pub(super) fn attach(&self, tree: &Arc<Tree>) {
+        *self.0.tree.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(tree);
+        if self.0.killed.load(Ordering::Acquire) {
+            tree.stop();
+        }
+    }
+
+    /// The command's processes are gone. Whoever is killing lets go before the tree is taken apart.
+    pub(super) fn detach(&self) {
+        *self.0.tree.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
+    }
+}
+
+impl Sandbox {
+    /// Starts a command and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub fn spawn(&self, mut command: Command) -> Result<Child, Error> {
+        let (reader, writer) = pipe();
+        command.stdin = Stdin::Pipe(reader);
+        let (stdout_sender, stdout) = mpsc::channel();
+        let (stderr_sender, stderr) = mpsc::channel();
+        command.stdout = Some(Box::new(move |bytes: &[u8]| drop(stdout_sender.send(bytes.to_vec()))));
+        command.stderr = Some(Box::new(move |bytes: &[u8]| drop(stderr_sender.send(bytes.to_vec()))));
+        let killer = command.killer.clone();
+        let sandbox = self.clone();
+        let builder = thread::Builder::new().name("sandlite command".to_owned());
+        let thread = builder.spawn(move || sandbox.run(command)).map_err(Error::Thread)?;
+        let stdin = Some(ChildStdin(writer));
+        Ok(Child { stdin, stdout: Some(ChildOutput::new(stdout)), stderr: Some(ChildOutput::new(stderr)), killer, thread })
+    }
+}
+
+impl Child {
+    /// Ends the command at once.
+    pub fn kill(&self) {
+        self.killer.kill();
+    }
+
+    /// Something that can end the command from another thread.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
+        self.killer.clone()
+    }
+
+    /// Waits for the end; closes the command's standard input first if it was not taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::run`].
+    pub fn wait(mut self) -> Result<Output, Error> {
+        drop(self.stdin.take());
+        self.thread.join().unwrap_or_else(|_| Err(Error::Invalid("the command's thread panicked".to_owned())))
+    }
+}
+
+/// Writes to a command's standard input.
+pub struct ChildStdin(PipeWriter);
+
+impl Write for ChildStdin {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            self.0.register();
+            match self.0.try_write(bytes) {
+                Some(Ok(length)) => return Ok(length),
+                Some(Err(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
+                // The command ends by its deadline at the latest, and its end of the pipe with it.
+                None => thread::park(),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a command's output as it comes.
+pub struct ChildOutput {
+    receiver: Receiver<Vec<u8>>,
+    rest: Vec<u8>,
+}
+
+impl ChildOutput {
+    fn new(receiver: Receiver<Vec<u8>>) -> Self {
+        Self { receiver, rest: Vec::new() }
+    }
+}
+
+impl Read for ChildOutput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            self.rest = self.receiver.recv().unwrap_or_default();
+        }
+        let length = buffer.len().min(self.rest.len());
+        buffer[..length].copy_from_slice(&self.rest[..length]);
+        self.rest.drain(..length);
+        Ok(length)
+    }
+}

@@ -1,0 +1,85 @@
+//! A command is bash, its output comes back, and a failure is a result.
+
+use runtime::{Command, ExitStatus};
+
+use super::{bash, bash_with, check, sandbox};
+
+#[test]
+fn two_utilities_joined_by_a_pipe_write_a_file() {
+    let sandbox = sandbox();
+    let output = sandbox.bash("echo hello | tr a-z A-Z > /greeting; cat /greeting").unwrap();
+    assert_eq!(output.stdout, b"HELLO\n");
+    assert_eq!(sandbox.fs().read("/greeting").unwrap(), b"HELLO\n");
+}
+
+#[test]
+fn a_failing_command_is_a_result_with_its_code() {
+    assert_eq!(bash("exit 3").status, ExitStatus::Exited(3));
+    assert_eq!(bash("false").status.code(), 1);
+}
+
+#[test]
+fn an_unknown_command_is_127_in_bashs_own_words() {
+    let output = bash("nonesuch");
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (127, "bash: line 1: nonesuch: command not found\n")
+    );
+}
+
+#[test]
+fn stdin_reaches_the_command() {
+    assert_eq!(bash_with("tr a-z A-Z", "shout").stdout, b"SHOUT");
+}
+
+#[test]
+fn arguments_environment_and_directory_are_the_callers() {
+    let command = Command::bash("echo $0 $1; echo $NAME; pwd").arg("zero").arg("one").env("NAME", "value").cwd("/tmp");
+    assert_eq!(sandbox().run(command).unwrap().stdout, b"zero one\nvalue\n/tmp\n");
+}
+
+#[test]
+fn output_arrives_as_it_is_written() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let command = Command::bash("echo one; echo two").on_output(runtime::Stream::Stdout, move |bytes| {
+        let _ = sender.send(bytes.to_vec());
+    });
+    let output = sandbox().run(command).unwrap();
+    assert_eq!(receiver.try_iter().flatten().collect::<Vec<u8>>(), output.stdout);
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_through() {
+    assert_eq!(bash(r"printf '\377\000\200' | cat").stdout, [0xff, 0, 0x80]);
+}
+
+// T-ISO-04: environment, user and host name are made up.
+#[test]
+fn nothing_of_the_host_shows() {
+    check("whoami; hostname; id -u; echo $HOME; date +%Z", "user\nsandlite\n1000\n/home/user\nUTC\n");
+    let output = bash("env");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for name in text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name) {
+        let known = ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER", "SHLVL", "_", "OLDPWD"];
+        assert!(known.contains(&name), "`{name}` is in the environment");
+    }
+}
+
+#[test]
+fn a_deterministic_run_repeats_to_the_byte() {
+    let run = || {
+        sandbox().run(Command::bash("echo $RANDOM; date +%s%N; head -c 8 /dev/urandom | od -An -tx1").deterministic(7)).unwrap()
+    };
+    let (first, second) = (run(), run());
+    assert_eq!((first.stdout, first.usage.fuel), (second.stdout, second.usage.fuel));
+}
+
+#[test]
+fn rolling_back_on_failure_keeps_the_row_and_not_the_files() {
+    let sandbox = sandbox();
+    sandbox.run(Command::bash("echo x > /left; false").rollback_on_failure()).unwrap();
+    assert!(!sandbox.fs().exists("/left").unwrap());
+    assert_eq!(sandbox.history(1).unwrap()[0].exit_code, Some(1));
+    sandbox.run(Command::bash("echo x > /left").rollback_on_failure()).unwrap();
+    assert!(sandbox.fs().exists("/left").unwrap());
+}

@@ -1,0 +1,52 @@
+//! Processes, pipes and signals are real.
+
+use super::{bash, check};
+
+#[test]
+fn a_pipeline_runs_at_the_same_time_and_ends_with_its_reader() {
+    check("yes | head -1", "y\n");
+    check("yes | head -c 200000 | wc -c", "200000\n");
+}
+
+#[test]
+fn every_member_of_a_pipeline_has_its_status() {
+    check("true | false | (exit 3); echo ${PIPESTATUS[@]}", "0 1 3\n");
+    check("set -o pipefail; false | true; echo $?", "1\n");
+    check("yes | head -1 >/dev/null; echo ${PIPESTATUS[0]}", "141\n");
+}
+
+#[test]
+fn a_subshell_is_a_copy() {
+    check("x=1; (x=2; echo $x); echo $x", "2\n1\n");
+    check("x=1; y=$(x=2; echo $x); echo $x $y", "1 2\n");
+    check("f() { echo from $1; }; (f inner) | cat; f outer", "from inner\nfrom outer\n");
+}
+
+#[test]
+fn background_jobs_are_waited_for() {
+    check("(sleep 0.02; echo second) & echo first; wait; echo third", "first\nsecond\nthird\n");
+    check("(exit 5) & wait $!; echo $?", "5\n");
+}
+
+#[test]
+fn signals_reach_processes() {
+    check("sleep 60 & kill $!; wait $!; echo $?", "143\n");
+    check("trap 'echo caught' TERM; kill -TERM $$; echo on", "caught\non\n");
+    check("timeout 0.05 sleep 60; echo $?", "124\n");
+}
+
+#[test]
+fn a_script_file_runs_by_its_first_line() {
+    check("printf '#!/bin/bash\\necho script $1\\n' > s; chmod +x s; ./s one", "script one\n");
+    check("printf 'echo no shebang\\n' > s; chmod +x s; ./s", "no shebang\n");
+    let output = bash("echo x > s; ./s");
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (126, "bash: line 1: ./s: Permission denied\n")
+    );
+}
+
+#[test]
+fn descriptor_three_is_the_scripts() {
+    check("exec 3> f; echo three >&3; exec 3>&-; cat f; echo x > g; cat g", "three\nx\n");
+}
