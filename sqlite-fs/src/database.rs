@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use rusqlite::{Connection, OpenFlags};
@@ -136,6 +136,15 @@ impl Database {
         }
     }
 
+    /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
+    pub(crate) fn fill(&self, work: impl FnOnce(&Connection) -> Result<(), Error>) -> Result<(), Error> {
+        let store = lock(&self.shared.slot).take().ok_or(Error::Busy)?;
+        let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
+        let result = work(&store.connection);
+        self.shared.return_store(store);
+        result
+    }
+
     /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
     pub fn reader(&self) -> Result<Reader, Error> {
         let idle = lock(&self.shared.readers).pop();
@@ -160,8 +169,21 @@ impl Database {
 }
 
 impl Shared {
+    /// Keeps commits out of a database in memory.
+    pub(crate) fn gate_for_reading(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        self.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What another connection attaches to read this database.
+    pub(crate) fn uri_for_reading(&self) -> Result<String, Error> {
+        match &self.source {
+            Source::File(path) => crate::copy::file_uri(path, "ro"),
+            Source::Memory(uri) => Ok(format!("{uri}&nolock=1")),
+        }
+    }
+
     fn connect_reader(&self) -> Result<Connection, Error> {
-        let _turn = self.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner));
+        let _turn = self.gate_for_reading();
         let connection = self.source.connect_reader()?;
         schema::tune_reader(&connection)?;
         Ok(connection)
@@ -225,7 +247,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
         }
     }
     let chunk_bytes = schema::chunk_bytes(&connection)?;
-    Ok(Store::new(connection, chunk_bytes, clock, options.quota, interrupter.clone(), side)?)
+    Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side)?)
 }
 
 fn quick_check(connection: &Connection) -> Result<(), Error> {

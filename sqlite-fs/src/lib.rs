@@ -17,7 +17,9 @@
 //! Knows nothing of wasm, processes or descriptors.
 
 mod calls;
+mod check;
 mod clock;
+mod copy;
 mod database;
 mod error;
 mod fs;
@@ -35,7 +37,9 @@ mod store;
 mod transaction;
 
 pub use calls::{Call, CallStatus, Calls, Filter, NewCall, Outcome, Run};
+pub use check::Violation;
 pub use clock::{Clock, SystemClock};
+pub use copy::Export;
 pub use database::Database;
 pub use error::{Error, FsError};
 pub use fs::{Fs, Volume};

@@ -8,6 +8,9 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::quota::Quota;
 
+/// Default of [`Options::cache`].
+const CACHE_BYTES: usize = 8 << 20;
+
 /// What a commit survives once it has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -27,6 +30,7 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) durability: Durability,
     pub(crate) quota: Quota,
+    pub(crate) cache: usize,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -37,6 +41,7 @@ impl Default for Options {
             read_only: false,
             durability: Durability::default(),
             quota: Quota::default(),
+            cache: CACHE_BYTES,
             clock: Arc::new(SystemClock),
         }
     }
@@ -64,6 +69,13 @@ impl Options {
     /// What transactions may fill.
     pub fn quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
+        self
+    }
+
+    /// Memory for contents that a transaction has not written back yet, 8 MiB unless told; inodes and names have their
+    /// own share beside it, about as much again.
+    pub fn cache(mut self, bytes: usize) -> Self {
+        self.cache = bytes;
         self
     }
 

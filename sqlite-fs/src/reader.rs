@@ -1,7 +1,7 @@
 //! The last committed state, read through a connection of its own.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
@@ -65,7 +65,7 @@ impl Reader {
         if self.depth.get() > 0 {
             return work(connection);
         }
-        let _turn = self.shared.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner));
+        let _turn = self.shared.gate_for_reading();
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
         let result = work(connection);

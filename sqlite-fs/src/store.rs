@@ -9,7 +9,7 @@ mod data;
 mod names;
 mod nodes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Fault, FsError};
 use crate::interrupt::Interrupter;
 use crate::node::Ino;
+use crate::options::Options;
 use crate::quota::{Quota, Usage};
 use crate::rows;
 use crate::side::Side;
@@ -53,13 +54,16 @@ impl Hasher for InoHasher {
 
 pub(crate) type InoMap<V> = HashMap<Ino, V, BuildHasherDefault<InoHasher>>;
 
-/// Inodes remembered before the caches are written back and emptied: about 4 MiB.
-const NODES_MAX: usize = 16 * 1024;
+/// Bytes of cache for which one inode is remembered.
+const BYTES_PER_NODE: usize = 512;
+/// The same for one name.
+const BYTES_PER_NAME: usize = 128;
 
 pub(crate) struct Store {
     pub(crate) connection: Connection,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) quota: Quota,
+    cache_bytes: usize,
     pub(crate) interrupter: Interrupter,
     pub(crate) side: Option<Side>,
     pub(crate) open_calls: Vec<OpenCall>,
@@ -69,6 +73,8 @@ pub(crate) struct Store {
     /// Unlinked but held: in no table once the transaction ends.
     orphans: InoMap<Node>,
     holds: InoMap<u32>,
+    /// Files with whole chunks that have no row yet; readers of other makes need them, so commit adds zeros.
+    sparse: HashSet<Ino>,
     names: Names,
     chunks: Chunks,
     journal: Journal,
@@ -85,6 +91,7 @@ pub(crate) struct Store {
 pub(crate) struct Mark {
     number: u32,
     orphans: InoMap<Node>,
+    sparse: HashSet<Ino>,
     journal: Journal,
     usage: Option<Usage>,
     open_calls: usize,
@@ -94,8 +101,7 @@ impl Store {
     pub(crate) fn new(
         mut connection: Connection,
         chunk_bytes: usize,
-        clock: Arc<dyn Clock>,
-        quota: Quota,
+        options: &Options,
         interrupter: Interrupter,
         side: Option<Side>,
     ) -> rusqlite::Result<Self> {
@@ -103,8 +109,9 @@ impl Store {
         connection.progress_handler(1000, Some(move || watch.stops_statement()))?;
         Ok(Self {
             connection,
-            clock,
-            quota,
+            clock: Arc::clone(&options.clock),
+            quota: options.quota,
+            cache_bytes: options.cache,
             interrupter,
             side,
             open_calls: Vec::new(),
@@ -113,6 +120,7 @@ impl Store {
             nodes: InoMap::default(),
             orphans: InoMap::default(),
             holds: InoMap::default(),
+            sparse: HashSet::new(),
             names: Names::default(),
             chunks: Chunks::default(),
             journal: Journal::default(),
@@ -191,13 +199,17 @@ impl Store {
         self.flush_nodes()
     }
 
+    fn trim_names(&mut self) {
+        self.names.trim(self.cache_bytes / BYTES_PER_NAME);
+    }
+
     /// Keeps the caches within their bounds.
     fn trim(&mut self) -> Result<(), Fault> {
-        if self.nodes.len() > NODES_MAX {
+        if self.nodes.len() > self.cache_bytes / BYTES_PER_NODE {
             self.flush()?;
             self.nodes.clear();
         }
-        self.names.trim();
+        self.trim_names();
         Ok(())
     }
 
@@ -254,6 +266,7 @@ impl Store {
     fn forget(&mut self) {
         self.nodes.clear();
         self.orphans.clear();
+        self.sparse.clear();
         self.names = Names::default();
         self.chunks = Chunks::default();
         self.usage = None;
@@ -268,6 +281,7 @@ impl Store {
         Ok(Mark {
             number: self.savepoints,
             orphans: self.orphans.clone(),
+            sparse: self.sparse.clone(),
             journal: self.journal.clone(),
             usage: self.usage,
             open_calls: self.open_calls.len(),
@@ -283,6 +297,7 @@ impl Store {
         self.next_ino = next_ino;
         self.next_call = next_call;
         self.orphans = mark.orphans.clone();
+        self.sparse = mark.sparse.clone();
         self.journal = mark.journal.clone();
         self.usage = mark.usage;
         self.open_calls.truncate(mark.open_calls);

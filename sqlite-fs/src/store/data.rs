@@ -10,8 +10,6 @@ use crate::error::{Fault, FsError};
 use crate::node::Ino;
 use crate::rows::{self, signed};
 
-/// Contents remembered before they are written back.
-const CHUNK_CACHE_BYTES: usize = 8 << 20;
 /// What an entry costs beside its bytes.
 const ENTRY_BYTES: usize = 128;
 /// Chunks removed by one statement, so that an interrupt waits for no more than that.
@@ -100,7 +98,7 @@ impl Store {
     }
 
     fn make_room(&mut self) -> Result<(), Fault> {
-        if self.chunks.bytes > CHUNK_CACHE_BYTES {
+        if self.chunks.bytes > self.cache_bytes {
             self.flush_chunks()?;
             self.chunks = Chunks::default();
         }
@@ -140,23 +138,16 @@ impl Store {
         Ok(total)
     }
 
-    /// How many bytes of a growth to `end` are allowed: 0 is never returned.
-    fn charge(&mut self, ino: Ino, end: u64) -> Result<u64, Fault> {
+    /// How far a file may grow towards `end`, and what stops it there.
+    fn charge(&mut self, ino: Ino, end: u64) -> Result<(u64, FsError), Fault> {
         let size = self.file(ino)?.stat.size;
         if end <= size {
-            return Ok(end);
+            return Ok((end, FsError::NoSpace));
         }
-        let limit = end.min(self.quota.file_size);
-        if limit <= size && limit < end {
-            return Err(FsError::FileTooBig.into());
-        }
-        let usage = self.usage()?;
-        let room = self.quota.bytes.saturating_sub(usage.bytes);
-        let allowed = limit.min(size.saturating_add(room));
-        if allowed <= size {
-            return Err(FsError::NoSpace.into());
-        }
-        Ok(allowed)
+        let by_file = self.quota.file_size.max(size);
+        let by_disk = size.saturating_add(self.quota.bytes.saturating_sub(self.usage()?.bytes));
+        let stop = if by_file <= by_disk { FsError::FileTooBig } else { FsError::NoSpace };
+        Ok((end.min(by_file).min(by_disk), stop))
     }
 
     /// Sets a new size in memory and in the usage.
@@ -191,7 +182,7 @@ impl Store {
         }
         let first_whole = old.div_ceil(self.chunk_bytes as u64);
         if size > first_whole * self.chunk_bytes as u64 {
-            self.file(ino)?.holes = true;
+            self.sparse.insert(ino);
         }
         self.resize(ino, size)
     }
@@ -202,10 +193,10 @@ impl Store {
             return Ok(0);
         }
         let wanted = offset.checked_add(bytes.len() as u64).ok_or(FsError::FileTooBig)?;
-        let end = self.charge(ino, wanted)?;
+        let (end, stop) = self.charge(ino, wanted)?;
         let size = self.file(ino)?.stat.size;
         if end <= offset {
-            return Err(if end == self.quota.file_size { FsError::FileTooBig } else { FsError::NoSpace }.into());
+            return Err(stop.into());
         }
         if offset > size {
             self.grow(ino, offset)?;
@@ -240,11 +231,16 @@ impl Store {
             self.file(ino)?.has_data = true;
             return Ok(());
         }
-        let replaces = part.start == 0 && part.len >= self.chunk_len(size, part.index);
+        let logical = self.chunk_len(size, part.index);
+        let replaces = part.start == 0 && part.len >= logical;
         self.load(ino, part.index, has_data && !replaces)?;
         let Some(chunk) = self.chunks.get_mut(ino, part.index) else { return Err(FsError::Io.into()) };
         let before = chunk.data.capacity();
         let end = part.start + part.len;
+        if chunk.data.len() < logical {
+            // A hole: from now on its row will be read.
+            chunk.data.resize(logical, 0);
+        }
         if part.start == chunk.data.len() {
             chunk.data.extend_from_slice(input);
         } else {
@@ -272,8 +268,9 @@ impl Store {
             if size > self.quota.file_size {
                 return Err(FsError::FileTooBig.into());
             }
-            if self.charge(ino, size)? < size {
-                return Err(FsError::NoSpace.into());
+            let (end, stop) = self.charge(ino, size)?;
+            if end < size {
+                return Err(stop.into());
             }
             self.grow(ino, size)?;
         } else {
@@ -301,9 +298,8 @@ impl Store {
                 }
             }
             if size == 0 {
-                let node = self.file(ino)?;
-                node.has_data = false;
-                node.holes = false;
+                self.file(ino)?.has_data = false;
+                self.sparse.remove(&ino);
             }
         }
         self.resize(ino, size)
@@ -348,19 +344,17 @@ impl Store {
 
     /// Gives every chunk its row: other readers of the format take a missing one for the end.
     pub(super) fn fill_holes(&mut self) -> Result<(), Fault> {
-        let sparse: Vec<(Ino, u64)> =
-            self.nodes.values().filter(|node| node.holes).map(|node| (node.stat.ino, node.stat.size)).collect();
-        for (ino, size) in sparse {
+        let mut sparse: Vec<Ino> = self.sparse.drain().collect();
+        sparse.sort_unstable();
+        for ino in sparse {
+            let node = self.file(ino)?;
+            node.has_data = true;
+            let size = node.stat.size;
             let mut insert = self.connection.prepare_cached(
                 "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, zeroblob(?3)) ON CONFLICT DO NOTHING",
             )?;
             for index in 0..size.div_ceil(self.chunk_bytes as u64) {
                 insert.execute(params![signed(ino), signed(index), signed(self.chunk_len(size, index) as u64)])?;
-            }
-            drop(insert);
-            if let Some(node) = self.nodes.get_mut(&ino) {
-                node.holes = false;
-                node.has_data = true;
             }
         }
         Ok(())

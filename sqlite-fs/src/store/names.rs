@@ -9,8 +9,6 @@ use crate::error::{Fault, FsError};
 use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFLNK, S_IFREG};
 use crate::rows::{self, signed};
 
-/// Names remembered before the cache is emptied: about 8 MiB.
-const NAMES_MAX: usize = 64 * 1024;
 /// Names of one inode, as on ext4.
 const LINKS_MAX: u32 = 65_000;
 /// Longest target of a symbolic link.
@@ -52,8 +50,8 @@ impl Names {
         }
     }
 
-    pub(super) fn trim(&mut self) {
-        if self.count > NAMES_MAX || self.places.len() > NAMES_MAX {
+    pub(super) fn trim(&mut self, most: usize) {
+        if self.count > most || self.places.len() > most {
             *self = Self::default();
         }
     }
@@ -70,7 +68,7 @@ impl Store {
             return Err(FsError::NameTooLong.into());
         }
         let found = rows::dentry(&self.connection, dir, name)?;
-        self.names.trim();
+        self.trim_names();
         self.names.set(dir, name, found);
         Ok(found)
     }
@@ -107,11 +105,9 @@ impl Store {
         if dir == ROOT {
             return Ok(ROOT);
         }
+        self.directory(dir)?;
         if let Some((parent, _)) = self.names.places.get(&dir) {
             return Ok(*parent);
-        }
-        if self.directory(dir)?.stat.nlink == 0 {
-            return Err(FsError::NoEntry.into());
         }
         Ok(self.place(dir)?.ok_or(FsError::NoEntry)?.0)
     }

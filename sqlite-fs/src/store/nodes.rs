@@ -20,8 +20,6 @@ pub(crate) struct Node {
     pub(super) stored: bool,
     /// May have rows in `fs_data`.
     pub(super) has_data: bool,
-    /// Whole chunks below its end have no row yet; readers of other makes need them, so commit adds zeros.
-    pub(super) holes: bool,
     /// Already in the journal of changes.
     pub(super) noted: bool,
 }
@@ -35,7 +33,7 @@ impl Store {
         if !self.nodes.contains_key(&ino) {
             let stat = rows::inode(&self.connection, ino)?.ok_or(FsError::NoEntry)?;
             self.trim()?;
-            let node = Node { stat, dirty: false, stored: true, has_data: stat.size > 0, holes: false, noted: false };
+            let node = Node { stat, dirty: false, stored: true, has_data: stat.size > 0, noted: false };
             self.nodes.insert(ino, node);
         }
         self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
@@ -79,7 +77,7 @@ impl Store {
         self.usage = Some(crate::Usage { inodes: usage.inodes + 1, ..usage });
         let now = self.now();
         let stat = Stat { ino, mode, nlink, uid, gid, rdev: 0, size, atime: now, mtime: now, ctime: now };
-        let node = Node { stat, dirty: true, stored: false, has_data: false, holes: false, noted: true };
+        let node = Node { stat, dirty: true, stored: false, has_data: false, noted: true };
         self.nodes.insert(ino, node);
         Ok(ino)
     }
@@ -159,6 +157,7 @@ impl Store {
     fn erase(&mut self, node: &Node) -> Result<(), Fault> {
         let ino = node.stat.ino;
         self.chunks.forget(ino);
+        self.sparse.remove(&ino);
         match node.stat.file_type() {
             FileType::Symlink => {
                 self.connection.prepare_cached("DELETE FROM fs_symlink WHERE ino=?1")?.execute([signed(ino)])?;

@@ -1,0 +1,124 @@
+//! Leaving and doubling: a snapshot file of what is committed, and a second database that starts from it.
+//!
+//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::database::Database;
+use crate::error::Error;
+use crate::options::{Durability, Options};
+use crate::schema;
+
+/// What goes into a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// The recorded calls with their output.
+    pub history: bool,
+    /// Keys that are marked as secret.
+    pub secrets: bool,
+}
+
+impl Default for Export {
+    fn default() -> Self {
+        Self { history: true, secrets: false }
+    }
+}
+
+const FILES: &str = "
+DELETE FROM main.fs_inode;
+INSERT INTO main.fs_inode SELECT * FROM source.fs_inode;
+INSERT INTO main.fs_dentry SELECT * FROM source.fs_dentry;
+INSERT INTO main.fs_data SELECT * FROM source.fs_data;
+INSERT INTO main.fs_symlink SELECT * FROM source.fs_symlink;
+INSERT OR REPLACE INTO main.fs_config SELECT * FROM source.fs_config;
+DELETE FROM main.sqlite_sequence;
+INSERT INTO main.sqlite_sequence SELECT name, seq FROM source.sqlite_sequence WHERE name IN ('fs_inode', 'fs_dentry');
+";
+const SECRETS: &str = "
+INSERT INTO main.kv_store SELECT * FROM source.kv_store;
+INSERT INTO main.sandlite_kv SELECT * FROM source.sandlite_kv;
+";
+const NO_SECRETS: &str = "
+INSERT INTO main.kv_store SELECT * FROM source.kv_store
+  WHERE key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0);
+INSERT INTO main.sandlite_kv SELECT * FROM source.sandlite_kv WHERE secret=0;
+";
+const HISTORY: &str = "
+INSERT INTO main.tool_calls SELECT * FROM source.tool_calls;
+INSERT INTO main.sandlite_run SELECT * FROM source.sandlite_run;
+";
+
+impl Database {
+    /// Writes everything committed into a fresh, compact file at `path`, which must not exist. A transaction may be
+    /// running meanwhile; in memory its commit waits for the end of the copy.
+    pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
+        let disk = |source| Error::Disk { path: path.to_owned(), source };
+        // Ours alone from here on: nobody's file is ever overwritten.
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(disk)?;
+        let written = self.copy_into_file(path, export);
+        let result = written.and_then(|()| file.sync_all().map_err(disk));
+        if result.is_err() {
+            let _ = std::fs::remove_file(path);
+        }
+        result
+    }
+
+    fn copy_into_file(&self, path: &Path, export: Export) -> Result<(), Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let target = Connection::open_with_flags(file_uri(path, "rw")?, flags)?;
+        schema::tune_writer(&target, true, Durability::CrashSafe)?;
+        // A file that is thrown away on any error needs neither a journal nor a sync of each page.
+        target.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")?;
+        schema::create(&target, self.shared.options.clock.now(), false)?;
+        self.copy_rows(&target, export)
+    }
+
+    /// A second database with the same content, secrets and history included.
+    pub fn fork(&self, options: Options) -> Result<Self, Error> {
+        let everything = Export { history: true, secrets: true };
+        match options.path.clone() {
+            Some(path) => {
+                self.export(&path, everything)?;
+                options.open()
+            }
+            None => {
+                let fork = options.open()?;
+                fork.fill(|target| self.copy_rows(target, everything))?;
+                Ok(fork)
+            }
+        }
+    }
+
+    fn copy_rows(&self, target: &Connection, export: Export) -> Result<(), Error> {
+        let _turn = self.shared.gate_for_reading();
+        target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
+        let keys = if export.secrets { SECRETS } else { NO_SECRETS };
+        let history = if export.history { HISTORY } else { "" };
+        let copied = target.execute_batch(&format!("BEGIN; {FILES} {keys} {history} COMMIT;"));
+        if copied.is_err() && !target.is_autocommit() {
+            target.execute_batch("ROLLBACK")?;
+        }
+        let detached = target.execute_batch("DETACH source");
+        Ok(copied.and(detached)?)
+    }
+}
+
+/// A path as SQLite's URI; its special characters stay part of the name.
+pub(crate) fn file_uri(path: &Path, mode: &str) -> Result<String, Error> {
+    let absolute: PathBuf = std::path::absolute(path).map_err(|source| Error::Disk { path: path.to_owned(), source })?;
+    let Some(text) = absolute.to_str() else {
+        return Err(Error::Invalid { what: "path", reason: "it is not UTF-8".to_owned() });
+    };
+    let mut uri = String::from("file:");
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?mode=");
+    uri.push_str(mode);
+    Ok(uri)
+}
