@@ -64,16 +64,35 @@ enum Node {
     Negate(Box<Node>),
     Not(Box<Node>),
     Complement(Box<Node>),
-    Binary { operator: Binary, left: Box<Node>, right: Box<Node>, error_at: usize },
+    Binary {
+        operator: Binary,
+        left: Box<Node>,
+        right: Box<Node>,
+        error_at: usize,
+    },
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
     Conditional(Box<(Node, Node, Node)>),
-    Assign { place: Place, value: Box<Node> },
-    AssignWith { place: Place, operator: Binary, value: Box<Node>, error_at: usize },
+    Assign {
+        place: Place,
+        value: Box<Node>,
+    },
+    AssignWith {
+        place: Place,
+        operator: Binary,
+        value: Box<Node>,
+        error_at: usize,
+    },
     /// `++x` and `--x`.
-    Step { place: Place, by: i64 },
+    Step {
+        place: Place,
+        by: i64,
+    },
     /// `x++` and `x--`.
-    StepAfter { place: Place, by: i64 },
+    StepAfter {
+        place: Place,
+        by: i64,
+    },
     Comma(Box<Node>, Box<Node>),
 }
 

@@ -159,8 +159,7 @@ fn list<'a>(items: &[Item<'a>], limit: usize, depth: u32) -> Result<Vec<Items<'a
 
 /// `1..9`, `a..z`, with an optional step.
 fn sequence<'a>(items: &[Item<'a>], limit: usize) -> Result<Option<Vec<Items<'a>>>, TooMany> {
-    let text: Option<String> =
-        items.iter().map(|item| if let Item::Char(c) = item { Some(*c) } else { None }).collect();
+    let text: Option<String> = items.iter().map(|item| if let Item::Char(c) = item { Some(*c) } else { None }).collect();
     let Some(text) = text else { return Ok(None) };
     let mut ends = text.splitn(3, "..");
     let (Some(first), Some(last)) = (ends.next(), ends.next()) else { return Ok(None) };

@@ -1,10 +1,53 @@
 //! A bash.
+//!
+//! [`syntax`] reads a script into the tree of [`ast`]; [`exec`] walks it; [`expand`] turns its words into fields;
+//! [`state`] is what a shell knows; [`builtins`] are the commands it does itself. Processes, descriptors and files are
+//! reached through the crate `sys`, so the same shell runs in a sandbox and on a developer's machine.
 
 pub mod arith;
 pub mod ast;
 pub mod brace;
+pub mod builtins;
 pub mod bytes;
+pub mod ere;
+pub mod exec;
+pub mod expand;
+pub mod invoke;
 pub mod pattern;
 pub mod print;
 pub mod quote;
+pub mod shell;
+pub mod shown;
+pub mod state;
 pub mod syntax;
+
+use std::ffi::OsString;
+
+/// Runs the program that `args[0]` names: the shell, or a utility.
+#[must_use]
+pub fn run_by_name(args: Vec<OsString>) -> i32 {
+    let own = args.first().map(|name| exec::from_os(name)).unwrap_or_default();
+    let base = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned();
+    if let Some(utility) = utility(&base) {
+        return utility(args);
+    }
+    let texts: Vec<String> = args.iter().map(|arg| exec::from_os(arg)).collect();
+    i32::from(invoke::run(&texts))
+}
+
+/// A utility: arguments, its own name first, to exit status.
+type Utility = fn(Vec<OsString>) -> i32;
+
+#[cfg(target_arch = "wasm32")]
+fn utility(name: &str) -> Option<Utility> {
+    if matches!(name, "bash" | "sh" | "rbash") {
+        return None;
+    }
+    utilities::find(name).or_else(|| text::find(name))
+}
+
+/// On a developer's machine the utilities are the machine's own.
+#[cfg(not(target_arch = "wasm32"))]
+fn utility(_: &str) -> Option<Utility> {
+    None
+}

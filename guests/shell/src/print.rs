@@ -4,8 +4,8 @@
 //! here-documents land, which semicolons vanish after them), because scripts compare this text.
 
 use crate::ast::{
-    AndOr, AndOrOperator, Argument, CaseEnd, Command, Compound, Function, List, Pipeline, Redirect, TestExpression,
-    TimeStyle, Word,
+    AndOr, AndOrOperator, Argument, CaseEnd, Command, Compound, Function, List, Pipeline, Redirect, TestExpression, TimeStyle,
+    Word,
 };
 
 mod redirect;
@@ -51,6 +51,17 @@ pub fn list(list: &List) -> String {
     printer.out
 }
 
+/// The commands of a `$( … )`, as bash shows them in a word.
+fn substitution(list: &List, source: &str) -> String {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let first = lines.iter().position(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or(0);
+    let line = list.items.first().map_or(0, |item| line_of(&item.and_or));
+    let source = Some(Source { lines, first_line: line.saturating_sub(first as u32) });
+    let mut printer = Printer { source, ..Printer::default() };
+    printer.list(list);
+    printer.out
+}
+
 /// A word as it was written, but for what bash itself does not keep (`$'…'` becomes `'…'`).
 pub fn word(word: &Word) -> String {
     let mut out = String::new();
@@ -69,6 +80,24 @@ struct Printer<'a> {
     /// Here-documents whose bodies wait for the end of their line.
     deferred: Vec<&'a Redirect>,
     after_heredoc: bool,
+    /// Inside `$( … )`, where commands on lines of their own stay so.
+    source: Option<Source<'a>>,
+}
+
+/// The text of a `$( … )`, by lines without the blanks around them.
+struct Source<'a> {
+    lines: Vec<&'a str>,
+    first_line: u32,
+}
+
+impl Source<'_> {
+    /// Whether it was a new line that separated the command on this line from the one before.
+    fn breaks_before(&self, line: u32) -> bool {
+        let index = line.saturating_sub(self.first_line) as usize;
+        let before = self.lines.get(..index).unwrap_or_default();
+        let last = before.iter().rev().find(|line| !line.is_empty() && !line.starts_with('#'));
+        last.is_none_or(|line| !line.ends_with(';'))
+    }
 }
 
 impl<'a> Printer<'a> {
@@ -165,13 +194,17 @@ impl<'a> Printer<'a> {
         self.in_connection += 1;
         self.and_or(&first.and_or);
         let mut background = first.background;
+        let mut line = line_of(&first.and_or);
         for item in rest {
+            let next = line_of(&item.and_or);
+            let breaks = next > line && self.source.as_ref().is_some_and(|source| source.breaks_before(next));
+            line = next;
             if background {
                 self.connector_with_heredocs(" &");
                 self.push(" ");
                 self.skip_indent += 1;
             } else {
-                self.list_semicolon();
+                self.list_separator(breaks);
             }
             self.and_or(&item.and_or);
             self.flush_heredocs();
@@ -183,18 +216,20 @@ impl<'a> Printer<'a> {
         self.in_connection -= 1;
     }
 
-    fn list_semicolon(&mut self) {
+    fn list_separator(&mut self, breaks: bool) {
         if !self.deferred.is_empty() {
             self.connector_with_heredocs(if self.in_function > 0 { "" } else { ";" });
         } else if self.after_heredoc {
             self.after_heredoc = false;
         } else {
-            self.push(";");
+            self.push(if breaks { "\n" } else { ";" });
         }
         if self.in_function > 0 {
             self.push("\n");
         } else {
-            self.push(" ");
+            if !breaks {
+                self.push(" ");
+            }
             self.skip_indent += 1;
         }
     }
@@ -287,6 +322,7 @@ impl<'a> Printer<'a> {
                 let outer = self.indentation;
                 self.indentation += STEP;
                 self.function_body(function, outer);
+                self.after_heredoc = false;
             }
             Command::Coproc { name, body, .. } => {
                 self.push("coproc ");
@@ -532,6 +568,16 @@ impl<'a> Printer<'a> {
                 self.push(" )");
             }
         }
+    }
+}
+
+/// The line on which a command begins.
+fn line_of(and_or: &AndOr) -> u32 {
+    match and_or.first.commands.first() {
+        Some(Command::Simple(simple)) => simple.line,
+        Some(Command::Compound { line, .. } | Command::Coproc { line, .. }) => *line,
+        Some(Command::Function(function)) => function.line,
+        None => 0,
     }
 }
 

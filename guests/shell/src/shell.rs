@@ -149,8 +149,16 @@ pub struct Shell {
     pub call_depth: u32,
     /// A coprocess's name and pid.
     pub coprocesses: Vec<(String, u32)>,
-    /// Temporary names bound by assignments before the command being run.
+    /// Signals that a `wait` noticed and whose traps have not run yet.
+    pub signals_seen: u64,
+    /// What `ulimit` was told.
+    pub limits: Vec<(char, String)>,
+    /// When the shell started, in nanoseconds since 1970.
+    pub started: i128,
+    /// The EXIT trap is running or has run.
     pub exiting: bool,
+    /// How often the first character of PS4 is repeated.
+    pub trace_level: u32,
 }
 
 impl Shell {
@@ -195,7 +203,11 @@ impl Shell {
             substitution_status: None,
             call_depth: 0,
             coprocesses: Vec::new(),
+            signals_seen: 0,
+            limits: Vec::new(),
+            started: sys::now_ns(),
             exiting: false,
+            trace_level: 0,
         }
     }
 

@@ -40,11 +40,7 @@ fn power(mut base: i64, mut exponent: i64) -> i64 {
     value
 }
 
-pub(super) fn evaluate<V: Variables + ?Sized>(
-    expression: &Expression,
-    variables: &mut V,
-    depth: u32,
-) -> Result<i64, ArithError> {
+pub(super) fn evaluate<V: Variables + ?Sized>(expression: &Expression, variables: &mut V, depth: u32) -> Result<i64, ArithError> {
     Evaluation { text: &expression.text, variables, depth }.node(&expression.root)
 }
 

@@ -8,7 +8,11 @@ pub(super) enum Token {
     End,
     Number(i64),
     /// A name, with where its subscript begins and ends if it has one.
-    Name { start: usize, end: usize, subscript: Option<(usize, usize)> },
+    Name {
+        start: usize,
+        end: usize,
+        subscript: Option<(usize, usize)>,
+    },
     /// The end of `a ? b : c`, or `x++`: something that cannot be assigned to.
     Value,
     Binary(Binary),

@@ -11,22 +11,18 @@ pub(super) fn compile(pieces: &[Piece<'_>], flags: Flags) -> Pattern {
         let nodes = if flags.nocase { literal.chars().map(Node::Char).collect() } else { Vec::new() };
         return Pattern { nodes, nocase: flags.nocase, literal: Some(literal), has_groups: false };
     }
-    let text: Vec<(char, bool)> =
-        pieces.iter().flat_map(|&(text, quoted)| text.chars().map(move |c| (c, quoted))).collect();
+    let text: Vec<(char, bool)> = pieces.iter().flat_map(|&(text, quoted)| text.chars().map(move |c| (c, quoted))).collect();
     let closings = if flags.extglob { closings(&text) } else { Vec::new() };
     let mut compiler = Compiler { text: &text, closings: &closings, has_groups: false, no_set_from: usize::MAX };
     let nodes = compiler.sequence(0, text.len(), 0);
     let has_groups = compiler.has_groups;
-    let literal: Option<String> =
-        nodes.iter().map(|node| if let Node::Char(c) = node { Some(*c) } else { None }).collect();
+    let literal: Option<String> = nodes.iter().map(|node| if let Node::Char(c) = node { Some(*c) } else { None }).collect();
     Pattern { nodes, nocase: flags.nocase, literal, has_groups }
 }
 
 /// The text of a pattern without special characters.
 fn plain_text(pieces: &[Piece<'_>], flags: Flags) -> Option<String> {
-    let special = |byte: u8| {
-        matches!(byte, b'*' | b'?' | b'[' | b'\\') || (flags.extglob && byte == b'(')
-    };
+    let special = |byte: u8| matches!(byte, b'*' | b'?' | b'[' | b'\\') || (flags.extglob && byte == b'(');
     if pieces.iter().any(|&(text, quoted)| !quoted && text.bytes().any(special)) {
         return None;
     }

@@ -60,11 +60,7 @@ struct Component {
 }
 
 /// The sorted path names that match; `None` when the pattern has no special characters and so is no pattern.
-pub fn glob<D: Directories + ?Sized>(
-    pieces: &[Piece<'_>],
-    directories: &mut D,
-    options: GlobOptions,
-) -> Option<Vec<String>> {
+pub fn glob<D: Directories + ?Sized>(pieces: &[Piece<'_>], directories: &mut D, options: GlobOptions) -> Option<Vec<String>> {
     if !may_be_pattern(pieces, options.extglob) {
         return None;
     }

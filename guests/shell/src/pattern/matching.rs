@@ -225,9 +225,7 @@ pub(super) fn reversed(nodes: &[Node]) -> Vec<Node> {
         .iter()
         .rev()
         .map(|node| match node {
-            Node::Group(repeat, alternatives) => {
-                Node::Group(*repeat, alternatives.iter().map(|nodes| reversed(nodes)).collect())
-            }
+            Node::Group(repeat, alternatives) => Node::Group(*repeat, alternatives.iter().map(|nodes| reversed(nodes)).collect()),
             other => other.clone(),
         })
         .collect()

@@ -66,7 +66,9 @@ impl Class {
             Self::Graph => !c.is_control() && !c.is_whitespace(),
             Self::Lower => c.is_lowercase(),
             Self::Print => !c.is_control(),
-            Self::Punct => c.is_ascii_punctuation() || (!c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control()),
+            Self::Punct => {
+                c.is_ascii_punctuation() || (!c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control())
+            }
             Self::Space => c.is_whitespace(),
             Self::Upper => c.is_uppercase(),
             Self::Word => c.is_alphanumeric() || c == '_',
@@ -104,7 +106,10 @@ impl Set {
             if c == ']' && !quoted && at > first {
                 return Some((set, at + 1));
             }
-            if c == '[' && !quoted && let Some((name, kind, after)) = named(text, at) {
+            if c == '['
+                && !quoted
+                && let Some((name, kind, after)) = named(text, at)
+            {
                 match kind {
                     ':' => {
                         set.classes.push(Class::named(&name));
@@ -122,7 +127,10 @@ impl Set {
                     }
                 }
             }
-            if c == '\\' && !quoted && let Some(&(escaped, _)) = text.get(at + 1) {
+            if c == '\\'
+                && !quoted
+                && let Some(&(escaped, _)) = text.get(at + 1)
+            {
                 at = set.range_from(text, escaped, at + 2)?;
                 continue;
             }
@@ -142,7 +150,10 @@ impl Set {
         if to == '\\' && !quoted {
             to = text.get(end)?.0;
             end += 1;
-        } else if to == '[' && !quoted && let Some((name, '.' | '=', past)) = named(text, after + 1) {
+        } else if to == '['
+            && !quoted
+            && let Some((name, '.' | '=', past)) = named(text, after + 1)
+        {
             to = name.chars().next().unwrap_or(to);
             end = past;
         }

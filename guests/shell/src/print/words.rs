@@ -1,8 +1,8 @@
 //! Words and assignments as they were written.
 
 use crate::ast::{
-    AssignedValue, Assignment, CaseChange, CommandSubstitution, Index, Operation, Parameter, ParameterName, Part,
-    QuoteStyle, ReplaceAnchor, Word,
+    AssignedValue, Assignment, CaseChange, CommandSubstitution, Index, Operation, Parameter, ParameterName, Part, QuoteStyle,
+    ReplaceAnchor, Word,
 };
 use crate::quote;
 
@@ -87,7 +87,7 @@ fn push_parts(out: &mut String, parts: &[Part], substitutions: Substitutions) {
             Part::Command(substitution) => {
                 if substitution.backquoted {
                     out.push('`');
-                    out.push_str(&substitution.source);
+                    out.push_str(&substitution.source.replace("\\\n", ""));
                     out.push('`');
                 } else if substitution.error.is_some() {
                     out.push_str(&substitution.source);
@@ -110,15 +110,16 @@ fn push_parts(out: &mut String, parts: &[Part], substitutions: Substitutions) {
 fn push_substitution(out: &mut String, open: &str, body: &CommandSubstitution, substitutions: Substitutions) {
     out.push_str(open);
     match substitutions {
-        Substitutions::Formatted => {
-            let text = super::list(&body.body);
+        // What began as `$((` and was not arithmetic, bash keeps as it was.
+        Substitutions::Formatted if !body.source.starts_with('(') => {
+            let text = super::substitution(&body.body, &body.source);
             // `$((` would be arithmetic.
             if text.starts_with('(') {
                 out.push(' ');
             }
             out.push_str(&text);
         }
-        Substitutions::AsWritten => out.push_str(&body.source),
+        _ => out.push_str(&body.source),
     }
     out.push(')');
 }

@@ -146,7 +146,8 @@ impl Shell {
     /// Assigns one string, following references and obeying attributes. `Err` after saying why not.
     pub fn assign(&mut self, name: &str, value: String, append: bool) -> Done<()> {
         let plain = self.variables.get(name).is_none_or(|variable| {
-            variable.attributes.without(Attributes::EXPORT).is_empty() && matches!(variable.value, Value::Scalar(_) | Value::Unset)
+            variable.attributes.without(Attributes::EXPORT).is_empty()
+                && matches!(variable.value, Value::Scalar(_) | Value::Unset)
         });
         if plain {
             let export = self.on(SetOption::AllExport);
@@ -214,7 +215,7 @@ impl Shell {
     }
 
     /// What a value becomes by the attributes of its variable; `old` is what it is appended to.
-    fn with_attributes(&mut self, attributes: Attributes, old: Option<String>, value: String) -> Done<String> {
+    pub(crate) fn with_attributes(&mut self, attributes: Attributes, old: Option<String>, value: String) -> Done<String> {
         if attributes.has(Attributes::INTEGER) {
             let added = self.evaluate(&value)?;
             let before = match old {

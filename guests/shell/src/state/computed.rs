@@ -9,9 +9,28 @@ use crate::shell::Shell;
 
 /// Their names, with whether a fresh shell shows them in `set` and `declare -p`.
 pub const NAMES: &[&str] = &[
-    "BASHPID", "BASH_ALIASES", "BASH_ARGV0", "BASH_CMDS", "BASH_COMMAND", "BASH_LINENO", "BASH_SOURCE", "BASH_SUBSHELL", "DIRSTACK",
-    "EPOCHREALTIME", "EPOCHSECONDS", "FUNCNAME", "GROUPS", "LINENO", "PIPESTATUS", "RANDOM", "SECONDS", "SRANDOM", "BASHOPTS",
-    "SHELLOPTS", "BASH_ARGC", "BASH_ARGV",
+    "BASHPID",
+    "BASH_ALIASES",
+    "BASH_ARGV0",
+    "BASH_CMDS",
+    "BASH_COMMAND",
+    "BASH_LINENO",
+    "BASH_SOURCE",
+    "BASH_SUBSHELL",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "FUNCNAME",
+    "GROUPS",
+    "LINENO",
+    "PIPESTATUS",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "BASH_ARGC",
+    "BASH_ARGV",
 ];
 
 /// Arguments and state of the multiplicative generator that POSIX's `rand` example made common.

@@ -75,8 +75,13 @@ impl Jobs {
 
     /// Notes all children that have ended by now, without waiting.
     pub fn poll(&mut self) {
-        let running: Vec<u32> =
-            self.list.iter().flat_map(|job| &job.members).filter(|member| member.status.is_none()).map(|member| member.pid).collect();
+        let running: Vec<u32> = self
+            .list
+            .iter()
+            .flat_map(|job| &job.members)
+            .filter(|member| member.status.is_none())
+            .map(|member| member.pid)
+            .collect();
         for pid in running {
             if let Ok(Some(waited)) = sys::wait(i32::try_from(pid).unwrap_or(-1), WAIT_NO_HANG) {
                 self.ended(waited.pid, waited.status);

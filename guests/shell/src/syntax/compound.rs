@@ -15,7 +15,8 @@ impl Parser {
     /// A compound command, `function` or `coproc`, if one comes next.
     pub(super) fn compound_or_definition(&mut self) -> Parsed<Option<Command>> {
         let here = self.here();
-        if !matches!(here, b'(' | b'{' | b'[' | b'i' | b'w' | b'u' | b'f' | b'c' | b's' | b't' | b'd' | b'e' | b'}' | b'!' | b']') {
+        if !matches!(here, b'(' | b'{' | b'[' | b'i' | b'w' | b'u' | b'f' | b'c' | b's' | b't' | b'd' | b'e' | b'}' | b'!' | b']')
+        {
             return Ok(None);
         }
         match self.keyword() {

@@ -162,6 +162,7 @@ impl Parser {
 
     /// The whole text as a here-document's body.
     pub(super) fn heredoc_word(&mut self) -> Parsed<Word> {
+        self.in_heredoc = true;
         self.quoted_word(QuotedMode::HereDocument)
     }
 

@@ -1,5 +1,7 @@
 //! The text under the parser: where it stands, what token comes next, which line that is.
 
+use crate::quote;
+
 use super::{AliasUse, Parsed, Parser, SyntaxError};
 
 /// What comes next. Words are recognised here and read by `words.rs`, because how a word is read depends on where it
@@ -243,8 +245,9 @@ impl Parser {
 
     pub(super) fn near(&mut self, token: &str, position: usize) -> SyntaxError {
         let line = self.line_at(position);
+        let shown = if quote::has_unprintable(token) { quote::ansi_c(token) } else { token.to_owned() };
         let second = Some(format!("`{}'", self.source_line(position)));
-        SyntaxError { second, ..SyntaxError::new(line, format!("syntax error near unexpected token `{token}'")) }
+        SyntaxError { second, ..SyntaxError::new(line, format!("syntax error near unexpected token `{shown}'")) }
     }
 
     pub(super) fn unexpected_end(&mut self) -> SyntaxError {

@@ -202,7 +202,7 @@ impl Parser {
                     _ => Operation::RemoveSuffix { longest, pattern },
                 }
             }
-            b'/' => self.replace_operation(next, quoted)?,
+            b'/' => self.replace_operation(next)?,
             b'^' | b',' | b'~' => {
                 let all = next == here;
                 self.pos += 1 + usize::from(all);
@@ -232,7 +232,7 @@ impl Parser {
         })
     }
 
-    fn replace_operation(&mut self, next: u8, quoted: bool) -> Parsed<Operation> {
+    fn replace_operation(&mut self, next: u8) -> Parsed<Operation> {
         let anchor = match next {
             b'/' => ReplaceAnchor::All,
             b'#' => ReplaceAnchor::Start,
@@ -255,7 +255,7 @@ impl Parser {
         let mut replacement = None;
         if self.here() == b'/' {
             self.pos += 1;
-            replacement = Some(self.operand(quoted)?);
+            replacement = Some(self.word(Mode::Brace)?);
         }
         Ok(Operation::Replace { anchor, pattern, replacement })
     }

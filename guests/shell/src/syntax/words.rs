@@ -290,6 +290,9 @@ impl Parser {
                 b'\\' => self.quoted_backslash(parts, mode),
                 b'"' if mode == QuotedMode::Double => return Ok(()),
                 b'"' => parts.0.push(self.double_quoted(false)?),
+                b'$' if mode == QuotedMode::Brace && !self.in_heredoc && matches!(self.at(self.pos + 1), b'\'' | b'"') => {
+                    self.quote_or_expansion(parts)?;
+                }
                 b'$' | b'`' => self.expansion(parts, true)?,
                 b'}' if matches!(mode, QuotedMode::Brace | QuotedMode::Offset) => return Ok(()),
                 b'(' => {
@@ -411,7 +414,7 @@ impl Parser {
         let start = self.pos;
         let outer = self.take_heredocs();
         self.substitutions += 1;
-        let parsed = self.substitution_list();
+        let parsed = self.nested(Self::substitution_list);
         self.substitutions -= 1;
         self.restore_heredocs(outer);
         let body = parsed.map_err(|error| SyntaxError { status: if error.incomplete { error.status } else { 127 }, ..error })?;

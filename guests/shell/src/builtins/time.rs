@@ -1,0 +1,294 @@
+//! Dates and floating-point numbers as C's library writes them.
+
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+
+/// A moment, broken down in UTC.
+struct Moment {
+    seconds: i64,
+    year: i64,
+    month: usize,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    weekday: i64,
+    year_day: i64,
+}
+
+impl Moment {
+    fn new(seconds: i64) -> Self {
+        let days = seconds.div_euclid(86_400);
+        let rest = seconds.rem_euclid(86_400);
+        // Days from civil, by the era of 400 years.
+        let z = days + 719_468;
+        let era = z.div_euclid(146_097);
+        let day_of_era = z.rem_euclid(146_097);
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+        let month = usize::try_from(month - 1).unwrap_or(0);
+        let year_day = before.get(month).copied().unwrap_or(0) + day - 1 + i64::from(leap && month > 1);
+        Self {
+            seconds,
+            year,
+            month,
+            day,
+            hour: rest / 3600,
+            minute: rest / 60 % 60,
+            second: rest % 60,
+            weekday: (days + 4).rem_euclid(7),
+            year_day,
+        }
+    }
+
+    /// The ISO year and week.
+    fn iso_week(&self) -> (i64, i64) {
+        let monday_based = (self.weekday + 6) % 7;
+        let week = (self.year_day - monday_based + 10) / 7;
+        if week < 1 {
+            let last = Self::new(self.seconds - (self.year_day + 1) * 86_400);
+            return (self.year - 1, last.iso_week().1);
+        }
+        let leap = (self.year % 4 == 0 && self.year % 100 != 0) || self.year % 400 == 0;
+        let days = 365 + i64::from(leap);
+        if week == 53 && self.year_day - monday_based + 3 >= days {
+            return (self.year + 1, 1);
+        }
+        (self.year, week)
+    }
+}
+
+/// `strftime` of a moment in seconds since 1970 (by default now), in UTC.
+#[must_use]
+pub fn format_time(format: &str, seconds: Option<i64>) -> String {
+    let seconds = seconds.unwrap_or_else(|| i64::try_from(sys::now_ns().div_euclid(1_000_000_000)).unwrap_or(0));
+    let moment = Moment::new(seconds);
+    let mut out = String::new();
+    format_into(format, &moment, &mut out);
+    out
+}
+
+fn format_into(format: &str, moment: &Moment, out: &mut String) {
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let mut flag = None;
+        let mut letter = chars.next();
+        if let Some(c @ ('-' | '_' | '0' | '^' | '#' | 'E' | 'O')) = letter {
+            flag = Some(c);
+            letter = chars.next();
+        }
+        let mut number = |value: i64, width: usize, pad: char| {
+            let pad = match flag {
+                Some('-') => None,
+                Some('_') => Some(' '),
+                Some('0') => Some('0'),
+                _ => Some(pad),
+            };
+            let digits = value.to_string();
+            if let Some(pad) = pad {
+                for _ in digits.len()..width {
+                    out.push(pad);
+                }
+            }
+            out.push_str(&digits);
+        };
+        let hour12 = if moment.hour % 12 == 0 { 12 } else { moment.hour % 12 };
+        let weekday = usize::try_from(moment.weekday).ok().and_then(|at| DAYS.get(at)).copied().unwrap_or_default();
+        let month = MONTHS.get(moment.month).copied().unwrap_or_default();
+        let month_number = i64::try_from(moment.month).unwrap_or(0) + 1;
+        match letter {
+            Some('Y') => number(moment.year, 1, '0'),
+            Some('C') => number(moment.year / 100, 2, '0'),
+            Some('y') => number(moment.year.rem_euclid(100), 2, '0'),
+            Some('G') => number(moment.iso_week().0, 1, '0'),
+            Some('g') => number(moment.iso_week().0.rem_euclid(100), 2, '0'),
+            Some('V') => number(moment.iso_week().1, 2, '0'),
+            Some('U') => number((moment.year_day + 7 - moment.weekday) / 7, 2, '0'),
+            Some('W') => number((moment.year_day + 7 - (moment.weekday + 6) % 7) / 7, 2, '0'),
+            Some('m') => number(month_number, 2, '0'),
+            Some('d') => number(moment.day, 2, '0'),
+            Some('e') => number(moment.day, 2, ' '),
+            Some('j') => number(moment.year_day + 1, 3, '0'),
+            Some('H') => number(moment.hour, 2, '0'),
+            Some('k') => number(moment.hour, 2, ' '),
+            Some('I') => number(hour12, 2, '0'),
+            Some('l') => number(hour12, 2, ' '),
+            Some('M') => number(moment.minute, 2, '0'),
+            Some('S') => number(moment.second, 2, '0'),
+            Some('s') => number(moment.seconds, 1, '0'),
+            Some('u') => number(if moment.weekday == 0 { 7 } else { moment.weekday }, 1, '0'),
+            Some('w') => number(moment.weekday, 1, '0'),
+            Some('a') => out.push_str(&cased(weekday.get(..3).unwrap_or_default(), flag)),
+            Some('A') => out.push_str(&cased(weekday, flag)),
+            Some('b' | 'h') => out.push_str(&cased(month.get(..3).unwrap_or_default(), flag)),
+            Some('B') => out.push_str(&cased(month, flag)),
+            Some('p') => out.push_str(if moment.hour < 12 { "AM" } else { "PM" }),
+            Some('P') => out.push_str(if moment.hour < 12 { "am" } else { "pm" }),
+            Some('Z') => out.push_str("UTC"),
+            Some('z') => out.push_str("+0000"),
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('%') => out.push('%'),
+            Some('D' | 'x') => format_into("%m/%d/%y", moment, out),
+            Some('F') => format_into("%Y-%m-%d", moment, out),
+            Some('T' | 'X') => format_into("%H:%M:%S", moment, out),
+            Some('R') => format_into("%H:%M", moment, out),
+            Some('r') => format_into("%I:%M:%S %p", moment, out),
+            Some('c') => format_into("%a %b %e %H:%M:%S %Y", moment, out),
+            Some('+') => format_into("%a %b %e %H:%M:%S %p %Z %Y", moment, out),
+            Some(other) => {
+                out.push('%');
+                out.push(other);
+            }
+            None => out.push('%'),
+        }
+    }
+}
+
+fn cased(text: &str, flag: Option<char>) -> String {
+    if matches!(flag, Some('^' | '#')) { text.to_uppercase() } else { text.to_owned() }
+}
+
+/// The number at the start of a text, and what follows it.
+pub(super) fn parse_float(text: &str) -> (f64, &str) {
+    let lower = text.to_ascii_lowercase();
+    let unsigned = lower.trim_start_matches(['+', '-']);
+    if let Some(hex) = unsigned.strip_prefix("0x") {
+        let used = hex.chars().take_while(char::is_ascii_hexdigit).count();
+        let value = u64::from_str_radix(hex.get(..used).unwrap_or_default(), 16).unwrap_or(0) as f64;
+        let value = if lower.starts_with('-') { -value } else { value };
+        return (value, text.get(text.len() - (hex.len() - used)..).unwrap_or_default());
+    }
+    for (name, value) in [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)] {
+        if unsigned.starts_with(name) {
+            let value = if lower.starts_with('-') { -value } else { value };
+            return (value, text.get(text.len() - (unsigned.len() - name.len())..).unwrap_or_default());
+        }
+    }
+    // The longest start that is a number.
+    let bytes = text.as_bytes();
+    let mut end = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let mut best = 0;
+    let (mut digits, mut dot, mut exponent) = (false, false, false);
+    while let Some(&byte) = bytes.get(end) {
+        match byte {
+            b'0'..=b'9' => {
+                digits = true;
+                best = end + 1;
+            }
+            b'.' if !dot && !exponent => {
+                dot = true;
+                if digits {
+                    best = end + 1;
+                }
+            }
+            b'e' | b'E' if digits && !exponent => {
+                exponent = true;
+                if matches!(bytes.get(end + 1), Some(b'+' | b'-')) {
+                    end += 1;
+                }
+            }
+            _ => break,
+        }
+        end += 1;
+    }
+    let (number, rest) = text.split_at(best);
+    (number.parse().unwrap_or(0.0), rest)
+}
+
+/// `%e`, `%f`, `%g`, `%a` as C writes them, without width.
+pub(super) fn format_float(value: f64, letter: u8, precision: Option<usize>, alternate: bool) -> String {
+    let upper = letter.is_ascii_uppercase();
+    let text = if value.is_nan() {
+        if value.is_sign_negative() { "-nan".to_owned() } else { "nan".to_owned() }
+    } else if value.is_infinite() {
+        if value < 0.0 { "-inf".to_owned() } else { "inf".to_owned() }
+    } else {
+        let precision_or = precision.unwrap_or(6);
+        match letter.to_ascii_lowercase() {
+            b'f' => {
+                let mut text = format!("{value:.precision_or$}");
+                if alternate && precision_or == 0 {
+                    text.push('.');
+                }
+                text
+            }
+            b'e' => exponential(value, precision_or, alternate),
+            b'a' => hexadecimal(value),
+            _ => general(value, precision_or.max(1), alternate),
+        }
+    };
+    if upper { text.to_uppercase() } else { text }
+}
+
+fn exponential(value: f64, precision: usize, alternate: bool) -> String {
+    let text = format!("{value:.precision$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let point = if alternate && precision == 0 { "." } else { "" };
+    format!("{mantissa}{point}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+}
+
+fn general(value: f64, precision: usize, alternate: bool) -> String {
+    let text = format!("{value:.*e}", precision - 1);
+    let exponent: i32 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let trim = |text: String| {
+        if alternate || !text.contains('.') {
+            return text;
+        }
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    if exponent < -4 || exponent >= i32::try_from(precision).unwrap_or(i32::MAX) {
+        let text = exponential(value, precision - 1, alternate);
+        let (mantissa, rest) = text.split_once('e').unwrap_or((&text, "+00"));
+        return format!("{}e{rest}", trim(mantissa.to_owned()));
+    }
+    let digits = usize::try_from(i32::try_from(precision).unwrap_or(i32::MAX) - 1 - exponent).unwrap_or(0);
+    trim(format!("{value:.digits$}"))
+}
+
+fn hexadecimal(value: f64) -> String {
+    let bits = value.to_bits();
+    let sign = if bits >> 63 == 1 { "-" } else { "" };
+    let exponent = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
+    let fraction = bits & 0xf_ffff_ffff_ffff;
+    if exponent == 0 && fraction == 0 {
+        return format!("{sign}0x0p+0");
+    }
+    let digits = format!("{fraction:013x}");
+    let digits = digits.trim_end_matches('0');
+    let point = if digits.is_empty() { "" } else { "." };
+    let exponent = exponent - 1023;
+    format!("{sign}0x1{point}{digits}p{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(format_time("%F %T %a %j %V", Some(0)), "1970-01-01 00:00:00 Thu 001 01");
+        assert_eq!(format_time("%F %T", Some(1_709_210_096)), "2024-02-29 12:34:56");
+        assert_eq!(format_time("%G-%V", Some(1_609_459_200)), "2020-53");
+    }
+
+    #[test]
+    fn floats_are_written_as_c_writes_them() {
+        assert_eq!(format_float(3.14159, b'f', Some(2), false), "3.14");
+        assert_eq!(format_float(1e10, b'g', None, false), "1e+10");
+        assert_eq!(format_float(0.0001, b'g', None, false), "0.0001");
+        assert_eq!(format_float(12345.678, b'e', Some(3), false), "1.235e+04");
+    }
+}

@@ -1,0 +1,341 @@
+//! Compound commands: groups, subshells, conditions and loops.
+
+use crate::ast::{CaseArm, CaseEnd, Compound, List, Word};
+use crate::shell::{Done, Flow, Shell};
+use crate::state::assign::is_name;
+use crate::state::options::SetOption;
+use crate::state::signals::Event;
+
+/// What a loop does after its body.
+enum Round {
+    Next,
+    Stop,
+}
+
+impl Shell {
+    pub(super) fn run_compound(&mut self, body: &Compound, line: u32) -> Done {
+        match body {
+            Compound::Group(list) => self.run_list(list),
+            Compound::Subshell(list) => self.run_subshell(list),
+            Compound::If { branches, otherwise } => self.run_if(branches, otherwise.as_ref()),
+            Compound::While { until, condition, body } => self.run_while(*until, condition, body),
+            Compound::For { name, words, body } => self.run_for(name, words.as_ref(), body, line),
+            Compound::ArithmeticFor { start, condition, step, body } => {
+                self.line = line;
+                self.run_arithmetic_for(start, condition, step, body)
+            }
+            Compound::Select { name, words, body } => self.run_select(name, words.as_ref(), body, line),
+            Compound::Case { subject, arms } => {
+                self.line = line;
+                self.run_case(subject, arms)
+            }
+            Compound::Arithmetic(word) => {
+                self.line = line;
+                self.run_arithmetic(word)
+            }
+            Compound::Test(test) => {
+                self.line = line;
+                if self.traps.commands.contains_key(&Event::Debug) {
+                    self.current_command = crate::shown::test(test).into();
+                    self.debug_trap()?;
+                }
+                self.run_test(test)
+            }
+        }
+    }
+
+    fn run_subshell(&mut self, list: &List) -> Done {
+        self.run_subshell_with(|shell| shell.run_list_tail(list))
+    }
+
+    pub(super) fn run_subshell_with(&mut self, body: impl FnOnce(&mut Self) -> Done) -> Done {
+        match self.fork_reporting(body) {
+            Ok(pid) => Ok(self.wait_for(pid)),
+            Err(status) => Ok(status),
+        }
+    }
+
+    fn run_condition(&mut self, list: &List) -> Done {
+        self.lenient += 1;
+        let result = self.run_list(list);
+        self.lenient -= 1;
+        result
+    }
+
+    fn run_if(&mut self, branches: &[(List, List)], otherwise: Option<&List>) -> Done {
+        for (condition, branch) in branches {
+            if self.run_condition(condition)? == 0 {
+                return self.run_list(branch);
+            }
+        }
+        match otherwise {
+            Some(list) => self.run_list(list),
+            None => {
+                self.status = 0;
+                Ok(0)
+            }
+        }
+    }
+
+    /// Interprets how a loop's body ended.
+    fn round(&mut self, result: Done, status: &mut i32) -> Done<Round> {
+        match result {
+            Ok(code) => {
+                *status = code;
+                Ok(Round::Next)
+            }
+            Err(Flow::Break(n)) => {
+                *status = 0;
+                self.status = 0;
+                if n > 1 { Err(Flow::Break(n - 1)) } else { Ok(Round::Stop) }
+            }
+            Err(Flow::Continue(n)) => {
+                *status = 0;
+                self.status = 0;
+                if n > 1 { Err(Flow::Continue(n - 1)) } else { Ok(Round::Next) }
+            }
+            Err(flow) => Err(flow),
+        }
+    }
+
+    /// Runs `rounds` inside one more loop.
+    fn looping(&mut self, rounds: impl FnOnce(&mut Self, &mut i32) -> Done<()>) -> Done {
+        let mut status = 0;
+        self.loops += 1;
+        let result = rounds(self, &mut status);
+        self.loops -= 1;
+        result?;
+        self.status = status;
+        Ok(status)
+    }
+
+    fn run_while(&mut self, until: bool, condition: &List, body: &List) -> Done {
+        self.looping(|shell, status| {
+            loop {
+                let result = shell.run_condition(condition);
+                let mut tested = 0;
+                match shell.round(result, &mut tested)? {
+                    Round::Stop => return Ok(()),
+                    Round::Next => {}
+                }
+                if (tested == 0) == until {
+                    return Ok(());
+                }
+                shell.count(sys::Counter::Loops);
+                let result = shell.run_list(body);
+                if let Round::Stop = shell.round(result, status)? {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn run_for(&mut self, name: &str, words: Option<&Vec<Word>>, body: &List, line: u32) -> Done {
+        self.line = line;
+        if !is_name(name) {
+            self.complain(format_args!("`{name}': not a valid identifier"));
+            return Ok(1);
+        }
+        let kept = self.process_substitutions.len();
+        let values = self.expand_list(words)?;
+        let result = self.looping(|shell, status| {
+            for value in values {
+                shell.line = line;
+                shell.count(sys::Counter::Loops);
+                if shell.on(SetOption::XTrace) {
+                    let shown = match words {
+                        Some(words) => words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "),
+                        None => "\"$@\"".to_owned(),
+                    };
+                    shell.trace_text(&format!("for {name} in {shown}"))?;
+                }
+                if shell.traps.commands.contains_key(&Event::Debug) {
+                    let shown = words
+                        .map_or("\"$@\"".to_owned(), |words| words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "));
+                    shell.current_command = format!("for {name} in {shown}").into();
+                    shell.debug_trap()?;
+                }
+                if shell.is_reference(name) {
+                    // A loop over a name reference sets what it refers to anew each time.
+                    if let Some(variable) = shell.variables.get_mut(name) {
+                        variable.value = crate::state::variables::Value::Scalar(value);
+                    }
+                } else {
+                    shell.assign(name, value, false)?;
+                }
+                let result = shell.run_list(body);
+                if let Round::Stop = shell.round(result, status)? {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        self.close_substitutions(kept);
+        result
+    }
+
+    fn evaluate_loop_part(&mut self, word: &Word) -> Done<Option<i64>> {
+        if self.on(SetOption::XTrace) {
+            let text = crate::print::word(word);
+            self.trace_text(&format!("(( {text} ))"))?;
+        }
+        match self.try_evaluate_word(word)? {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => match self.refuse_arithmetic(&error, "((: ") {
+                Flow::Discard(_) => Ok(None),
+                flow => Err(flow),
+            },
+        }
+    }
+
+    fn run_arithmetic_for(&mut self, start: &Word, condition: &Word, step: &Word, body: &List) -> Done {
+        let line = self.line;
+        if !start.parts.is_empty() && self.evaluate_loop_part(start)?.is_none() {
+            return Ok(1);
+        }
+        let mut failed = false;
+        let status = self.looping(|shell, status| {
+            loop {
+                shell.line = line;
+                if !condition.parts.is_empty() {
+                    match shell.evaluate_loop_part(condition)? {
+                        Some(0) => return Ok(()),
+                        Some(_) => {}
+                        None => {
+                            failed = true;
+                            return Ok(());
+                        }
+                    }
+                }
+                shell.count(sys::Counter::Loops);
+                let result = shell.run_list(body);
+                if let Round::Stop = shell.round(result, status)? {
+                    return Ok(());
+                }
+                shell.line = line;
+                if !step.parts.is_empty() && shell.evaluate_loop_part(step)?.is_none() {
+                    failed = true;
+                    return Ok(());
+                }
+            }
+        })?;
+        Ok(if failed { 1 } else { status })
+    }
+
+    fn run_select(&mut self, name: &str, words: Option<&Vec<Word>>, body: &List, line: u32) -> Done {
+        self.line = line;
+        let choices = self.expand_list(words)?;
+        if choices.is_empty() {
+            return Ok(0);
+        }
+        self.looping(|shell, status| {
+            let mut show = true;
+            loop {
+                if show {
+                    let menu = menu(&choices);
+                    shell.write_error(&menu);
+                }
+                let prompt = shell.get("PS3").unwrap_or_else(|| "#? ".to_owned());
+                shell.write_error(&prompt);
+                let Some(reply) = shell.read_line(0) else {
+                    shell.write("\n");
+                    *status = 1;
+                    return Ok(());
+                };
+                let reply = reply.trim_matches([' ', '\t']).to_owned();
+                shell.set_plain("REPLY", reply.clone());
+                show = reply.is_empty();
+                if show {
+                    continue;
+                }
+                let choice = reply.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).and_then(|at| choices.get(at));
+                shell.assign(name, choice.cloned().unwrap_or_default(), false)?;
+                shell.count(sys::Counter::Loops);
+                let result = shell.run_list(body);
+                if let Round::Stop = shell.round(result, status)? {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn run_case(&mut self, subject: &Word, arms: &[CaseArm]) -> Done {
+        if self.on(SetOption::XTrace) {
+            let text = crate::print::word(subject);
+            self.trace_text(&format!("case {text} in"))?;
+        }
+        let text = self.expand_string(subject)?;
+        let mut status = 0;
+        let mut running = false;
+        for arm in arms {
+            if !running && !self.case_matches(&text, arm)? {
+                continue;
+            }
+            status = self.run_list(&arm.body)?;
+            match arm.end {
+                CaseEnd::Break => return Ok(status),
+                CaseEnd::FallThrough => running = true,
+                CaseEnd::Continue => running = false,
+            }
+        }
+        self.status = status;
+        Ok(status)
+    }
+
+    fn case_matches(&mut self, text: &str, arm: &CaseArm) -> Done<bool> {
+        for pattern in &arm.patterns {
+            let pattern = self.expand_pattern(pattern)?;
+            if self.compile_pattern(&pattern).matches(text) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn run_arithmetic(&mut self, word: &Word) -> Done {
+        if self.traps.commands.contains_key(&Event::Debug) {
+            self.current_command = format!("(({}))", crate::print::word(word)).into();
+            self.debug_trap()?;
+        }
+        if self.on(SetOption::XTrace) {
+            let text = self.expand_quoted(word)?;
+            self.trace_text(&format!("(( {text} ))"))?;
+        }
+        match self.try_evaluate_word(word)? {
+            Ok(value) => Ok(i32::from(value == 0)),
+            Err(error) => match self.refuse_arithmetic(&error, "((: ") {
+                Flow::Discard(_) => Ok(1),
+                flow => Err(flow),
+            },
+        }
+    }
+}
+
+/// The numbered list of `select`, in columns as bash lays them out for 80 characters.
+fn menu(choices: &[String]) -> String {
+    const WIDTH: usize = 80;
+    let digits = choices.len().to_string().len();
+    let longest = choices.iter().map(|choice| choice.chars().count()).max().unwrap_or(0);
+    let cell = longest + digits + 2 + 2;
+    let mut columns = (WIDTH / cell).max(1);
+    let mut rows = choices.len().div_ceil(columns);
+    columns = choices.len().div_ceil(rows);
+    if rows == 1 {
+        rows = columns;
+        columns = 1;
+    }
+    let mut out = String::new();
+    for row in 0..rows {
+        for column in 0..columns {
+            let Some(choice) = choices.get(row + column * rows) else { continue };
+            let entry = format!("{:>digits$}) {choice}", row + column * rows + 1);
+            out.push_str(&entry);
+            if choices.get(row + (column + 1) * rows).is_some() && column + 1 < columns {
+                let used = entry.chars().count();
+                out.push_str(&" ".repeat(cell.saturating_sub(used)));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,141 @@
+//! Processes: forking the shell, waiting, pipes out of the way of scripts.
+
+use std::io;
+
+use crate::pattern::{Directories, Entry, EntryKind};
+use crate::shell::{Done, Flow, Origin, Shell};
+use crate::state::signals::{Event, signal_description};
+
+/// The shell's own descriptors begin here; scripts rarely go this far.
+pub(super) const OWN_DESCRIPTORS: u32 = 100;
+
+/// The status that a process ends with after `flow`.
+pub(crate) fn final_status(shell: &Shell, result: Done) -> i32 {
+    match result {
+        Ok(status) | Err(Flow::Exit(status) | Flow::Return(status) | Flow::Discard(status)) => status,
+        Err(Flow::Break(_) | Flow::Continue(_)) => shell.status,
+    }
+}
+
+impl Shell {
+    /// Runs `body` in a copy of the shell; the copy exits with its status.
+    pub(crate) fn fork(&mut self, body: impl FnOnce(&mut Self) -> Done) -> io::Result<u32> {
+        self.output.flush();
+        self.settle();
+        let shell = self;
+        sys::fork(|| {
+            shell.enter_child();
+            let result = body(shell);
+            let status = final_status(shell, result);
+            shell.finish(status)
+        })
+    }
+
+    /// As [`Shell::fork`], saying why when it cannot.
+    pub(crate) fn fork_reporting(&mut self, body: impl FnOnce(&mut Self) -> Done) -> Result<u32, i32> {
+        match self.fork(body) {
+            Ok(pid) => Ok(pid),
+            Err(error) => {
+                self.complain(format_args!("fork: {}", sys::message(&error)));
+                Err(254)
+            }
+        }
+    }
+
+    fn enter_child(&mut self) {
+        self.subshell += 1;
+        self.output.forget_captures();
+        self.reset_traps();
+        self.jobs.list.clear();
+        self.jobs.past.clear();
+        self.coprocesses.clear();
+        self.loops = 0;
+        self.uncounted = [0; 2];
+    }
+
+    /// The last thing a shell process does: the EXIT trap, then all output.
+    pub fn finish(&mut self, status: i32) -> u8 {
+        self.status = status;
+        let mut status = status;
+        self.exiting = true;
+        if let Some(command) = self.traps.armed(Event::EXIT) {
+            self.traps.commands.remove(&Event::EXIT);
+            self.lenient = 0;
+            self.loops = 0;
+            if let Err(Flow::Exit(code)) = self.run_trap(Event::EXIT, &command) {
+                status = code;
+            }
+        }
+        self.output.flush();
+        self.report_output_failure("echo");
+        self.settle();
+        (status & 0xff) as u8
+    }
+
+    /// Waits for a child and returns its status as a shell sees it.
+    pub(crate) fn wait_for(&mut self, pid: u32) -> i32 {
+        self.output.flush();
+        let target = i32::try_from(pid).unwrap_or(-1);
+        loop {
+            match sys::wait(target, 0) {
+                Ok(Some(waited)) => {
+                    self.report_signal(pid, waited.status);
+                    return i32::from(waited.status.shell_code());
+                }
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return 127,
+            }
+        }
+    }
+
+    /// Says how a program died, as a shell without job control does.
+    pub(super) fn report_signal(&mut self, pid: u32, status: sys::WaitStatus) {
+        let sys::WaitStatus::Signaled(signal) = status else { return };
+        let number = u32::from(signal.number());
+        if number == 2 || number == 13 {
+            return;
+        }
+        let line = self.line;
+        let text = self.current_command.clone();
+        let message = format!("{pid:>5} {:<23} {text}", signal_description(number));
+        if self.subshell == 0 || self.origin != Origin::CommandString {
+            self.complain_at(line, message);
+        }
+    }
+
+    /// A pipe whose ends keep out of the way of scripts and of programs.
+    pub(crate) fn high_pipe(&mut self) -> io::Result<[u32; 2]> {
+        let ends = sys::pipe()?;
+        let mut high = [0; 2];
+        for (at, fd) in ends.into_iter().enumerate() {
+            high[at] = sys::dup(fd, OWN_DESCRIPTORS, true)?;
+            sys::close(fd)?;
+        }
+        Ok(high)
+    }
+}
+
+/// The file system as pathname expansion sees it.
+pub struct RealFiles;
+
+impl Directories for RealFiles {
+    fn list(&mut self, path: &str) -> Vec<Entry> {
+        let path = if path.is_empty() { "." } else { path };
+        let Ok(entries) = std::fs::read_dir(super::os(path)) else { return Vec::new() };
+        let kind = |entry: &std::fs::DirEntry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => EntryKind::Directory,
+            Ok(kind) if kind.is_symlink() => EntryKind::Link,
+            _ => EntryKind::Other,
+        };
+        entries.flatten().map(|entry| Entry { name: super::from_os(&entry.file_name()), kind: kind(&entry) }).collect()
+    }
+
+    fn exists(&mut self, path: &str) -> bool {
+        sys::stat(std::path::Path::new(&super::os(path)), false).is_ok()
+    }
+
+    fn is_directory(&mut self, path: &str) -> bool {
+        sys::stat(std::path::Path::new(&super::os(path)), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR)
+    }
+}

@@ -1,0 +1,353 @@
+//! Simple commands: expansion, then a function, a builtin or a program.
+
+use crate::ast::{Argument, Assignment, SimpleCommand, Word};
+use crate::builtins::{self, Builtin};
+use crate::shell::{Done, Flow, Shell};
+use crate::state::options::{SetOption, ShoptOption};
+use crate::state::signals::Event;
+
+/// An argument of a declaring builtin.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// An expanded word.
+    Text(String),
+    /// An assignment, not yet expanded.
+    Assignment(&'a Assignment),
+}
+
+/// What a command's name stands for.
+enum Found {
+    Function,
+    Builtin(Builtin),
+    Program,
+}
+
+impl Shell {
+    /// Runs a simple command. With `last`, a program may take the place of this process.
+    pub(super) fn run_simple(&mut self, simple: &SimpleCommand, last: bool) -> Done {
+        self.line = simple.line;
+        if !self.traps.commands.is_empty() {
+            self.before_command(simple)?;
+        }
+        self.count(sys::Counter::Commands);
+        let kept = self.process_substitutions.len();
+        let result = self.run_expanded(simple, last);
+        if self.process_substitutions.len() > kept {
+            self.close_substitutions(kept);
+        }
+        result
+    }
+
+    fn before_command(&mut self, simple: &SimpleCommand) -> Done<()> {
+        self.run_pending_traps()?;
+        if self.traps.running.is_empty() || !self.traps.running.contains(&Event::Debug) {
+            self.current_command = crate::shown::simple(simple).into();
+        }
+        self.debug_trap()
+    }
+
+    fn run_expanded(&mut self, simple: &SimpleCommand, last: bool) -> Done {
+        self.substitution_status = None;
+        let declares = simple.words.iter().any(|argument| matches!(argument, Argument::Assignment(_)));
+        if declares {
+            return self.run_declaration(simple);
+        }
+        let mut args = Vec::with_capacity(simple.words.len());
+        for argument in &simple.words {
+            if let Argument::Word(word) = argument {
+                self.expand_word(word, &mut args)?;
+            }
+        }
+        if args.is_empty() {
+            return self.run_without_name(simple);
+        }
+        if self.on(SetOption::XTrace) {
+            self.trace_command(&simple.assignments, &args)?;
+        }
+        let result = self.run_named(simple, &args, last);
+        if let Some(argument) = args.pop() {
+            self.last_argument = argument;
+        }
+        result
+    }
+
+    /// Only assignments and redirections.
+    fn run_without_name(&mut self, simple: &SimpleCommand) -> Done {
+        let mut status = 0;
+        if !simple.redirects.is_empty() {
+            match self.apply_redirects(&simple.redirects)? {
+                Ok(saved) => self.restore_redirects(saved),
+                Err(refused) => status = refused,
+            }
+        }
+        for assignment in &simple.assignments {
+            self.perform_assignment(assignment)?;
+        }
+        self.last_argument.clear();
+        if status == 0 {
+            status = self.substitution_status.take().unwrap_or(0);
+        }
+        Ok(status)
+    }
+
+    fn find_command(&self, name: &str) -> Found {
+        let posix = self.on(SetOption::Posix);
+        if posix
+            && builtins::is_special(name)
+            && let Some(builtin) = self.builtin(name)
+        {
+            return Found::Builtin(builtin);
+        }
+        if self.functions.contains_key(name) {
+            return Found::Function;
+        }
+        match self.builtin(name) {
+            Some(builtin) => Found::Builtin(builtin),
+            None => Found::Program,
+        }
+    }
+
+    fn run_named(&mut self, simple: &SimpleCommand, args: &[String], last: bool) -> Done {
+        let Some(name) = args.first() else { return Ok(0) };
+        match self.find_command(name) {
+            Found::Function => self.with_surroundings(simple, |shell| shell.call_function(args)),
+            Found::Builtin(builtin) => {
+                if name == "exec" {
+                    return self.run_exec(simple, args);
+                }
+                let special = self.on(SetOption::Posix) && builtins::is_special(name);
+                if simple.redirects.is_empty() && simple.assignments.is_empty() {
+                    return self.run_builtin(builtin, args);
+                }
+                let status = self.with_surroundings_kept(simple, special, |shell| shell.run_builtin(builtin, args))?;
+                Ok(status)
+            }
+            Found::Program => self.run_program(simple, args, last),
+        }
+    }
+
+    /// Runs a builtin and tells when its output could not be written.
+    pub(crate) fn run_builtin(&mut self, builtin: Builtin, args: &[String]) -> Done {
+        let status = match builtin {
+            Builtin::Plain(run) => run(self, args)?,
+            Builtin::Declaring(run) => {
+                let items: Vec<Item<'_>> = args.iter().skip(1).cloned().map(Item::Text).collect();
+                run(self, args.first().map_or("", String::as_str), items)?
+            }
+        };
+        if self.output.cautious && !self.output.capturing() {
+            self.output.flush();
+            if self.output.failure.is_some() {
+                self.report_output_failure(args.first().map_or("", String::as_str));
+                return Ok(1);
+            }
+        }
+        Ok(status)
+    }
+
+    /// Says once that output could not be written.
+    pub(crate) fn report_output_failure(&mut self, name: &str) {
+        if let Some(error) = self.output.failure.take() {
+            let message = format!("{name}: write error: {}", sys::message(&error));
+            self.complain(message);
+        }
+    }
+
+    fn with_surroundings(&mut self, simple: &SimpleCommand, run: impl FnOnce(&mut Self) -> Done) -> Done {
+        self.with_surroundings_kept(simple, false, run)
+    }
+
+    /// Runs with redirections and assignments in force; `keep` leaves the assignments in force afterwards.
+    fn with_surroundings_kept(&mut self, simple: &SimpleCommand, keep: bool, run: impl FnOnce(&mut Self) -> Done) -> Done {
+        let saved = match self.apply_redirects(&simple.redirects)? {
+            Ok(saved) => saved,
+            Err(status) => {
+                if keep && !self.interactive {
+                    return Err(Flow::Exit(status));
+                }
+                return Ok(status);
+            }
+        };
+        let scoped = !simple.assignments.is_empty() && !keep;
+        let mut result = Ok(());
+        if scoped {
+            self.variables.push_scope(false);
+            result = self.assign_temporary(&simple.assignments);
+        } else if keep {
+            for assignment in &simple.assignments {
+                result = result.and_then(|()| self.perform_assignment(assignment));
+            }
+        }
+        let result = match result {
+            Ok(()) => run(self),
+            Err(flow) => Err(flow),
+        };
+        if scoped {
+            self.pop_temporary();
+        }
+        self.restore_redirects(saved);
+        if self.output.failure.is_some() {
+            self.report_output_failure("echo");
+        }
+        result
+    }
+
+    /// Ends the scope of assignments before a command.
+    pub(super) fn pop_temporary(&mut self) {
+        for name in self.variables.pop_scope() {
+            self.assigned(&name);
+        }
+    }
+
+    fn run_program(&mut self, simple: &SimpleCommand, args: &[String], last: bool) -> Done {
+        if simple.redirects.is_empty() && simple.assignments.is_empty() {
+            return self.run_program_here(args, last, simple);
+        }
+        let replace = last && self.may_be_replaced();
+        self.with_surroundings(simple, |shell| shell.run_program_here(args, replace, simple))
+    }
+
+    fn run_program_here(&mut self, args: &[String], last: bool, simple: &SimpleCommand) -> Done {
+        let name = args.first().map_or("", String::as_str);
+        if self.functions.contains_key("command_not_found_handle") && !name.contains('/') && self.find_program(name).is_none() {
+            let mut call = vec!["command_not_found_handle".to_owned()];
+            call.extend_from_slice(args);
+            return self.run_subshell_with(|shell| shell.call_function(&call));
+        }
+        let replace = last && self.may_be_replaced();
+        match self.launch(args, replace) {
+            Ok(pid) => {
+                if self.traps.commands.is_empty() {
+                    return Ok(self.wait_for_described(pid, || crate::shown::simple(simple)));
+                }
+                Ok(self.wait_for(pid))
+            }
+            Err(status) => Ok(status),
+        }
+    }
+
+    fn wait_for_described(&mut self, pid: u32, text: impl FnOnce() -> String) -> i32 {
+        self.output.flush();
+        let target = i32::try_from(pid).unwrap_or(-1);
+        loop {
+            match sys::wait(target, 0) {
+                Ok(Some(waited)) => {
+                    if let sys::WaitStatus::Signaled(_) = waited.status {
+                        self.current_command = text().into();
+                        self.report_signal(pid, waited.status);
+                    }
+                    return i32::from(waited.status.shell_code());
+                }
+                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => return 127,
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether nothing is left for this process to do after its last command.
+    fn may_be_replaced(&self) -> bool {
+        !self.traps.commands.contains_key(&Event::EXIT) && self.output.failure.is_none() && self.traps.commands.is_empty()
+    }
+
+    /// `exec`, whose redirections stay.
+    fn run_exec(&mut self, simple: &SimpleCommand, args: &[String]) -> Done {
+        let saved = match self.apply_redirects(&simple.redirects)? {
+            Ok(saved) => saved,
+            Err(status) => {
+                return if self.interactive || self.shopt(ShoptOption::ExecFail) { Ok(status) } else { Err(Flow::Exit(status)) };
+            }
+        };
+        let scoped = !simple.assignments.is_empty();
+        if scoped {
+            self.variables.push_scope(false);
+        }
+        let assigned = if scoped { self.assign_temporary(&simple.assignments) } else { Ok(()) };
+        let result = match assigned {
+            Ok(()) => builtins::exec(self, args),
+            Err(flow) => Err(flow),
+        };
+        if scoped {
+            self.pop_temporary();
+        }
+        match result {
+            Ok(0) => {
+                self.keep_redirects(saved);
+                Ok(0)
+            }
+            other => {
+                self.restore_redirects(saved);
+                other
+            }
+        }
+    }
+
+    /// `declare`, `local`, `export` and the like with assignments among their arguments.
+    fn run_declaration(&mut self, simple: &SimpleCommand) -> Done {
+        let mut items: Vec<Item<'_>> = Vec::with_capacity(simple.words.len());
+        for argument in &simple.words {
+            match argument {
+                Argument::Word(word) => {
+                    let mut texts = Vec::new();
+                    self.expand_word(word, &mut texts)?;
+                    items.extend(texts.into_iter().map(Item::Text));
+                }
+                Argument::Assignment(assignment) => items.push(Item::Assignment(assignment)),
+            }
+        }
+        let name = match items.first() {
+            Some(Item::Text(name)) => name.clone(),
+            _ => String::new(),
+        };
+        let mut builtin = self.builtin(&name).filter(|_| !self.functions.contains_key(&name));
+        let mut skip = 1;
+        if (name == "command" || name == "builtin")
+            && let Some(Item::Text(inner)) = items.get(1)
+        {
+            builtin = self.builtin(inner);
+            skip = 2;
+        }
+        if let Some(Builtin::Declaring(run)) = builtin {
+            let name = match items.get(skip - 1) {
+                Some(Item::Text(name)) => name.clone(),
+                _ => name,
+            };
+            if self.on(SetOption::XTrace) {
+                self.trace_items(&items)?;
+            }
+            let items: Vec<Item<'_>> = items.into_iter().skip(skip).collect();
+            return self.with_surroundings(simple, |shell| run(shell, &name, items));
+        }
+        let mut args = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                Item::Text(text) => args.push(text),
+                Item::Assignment(assignment) => args.push(self.assignment_text(assignment)?),
+            }
+        }
+        if self.on(SetOption::XTrace) {
+            self.trace_command(&simple.assignments, &args)?;
+        }
+        self.run_named(simple, &args, false)
+    }
+
+    /// An assignment as the plain word it would have been.
+    fn assignment_text(&mut self, assignment: &Assignment) -> Done<String> {
+        let index = match &assignment.index {
+            Some(word) => format!("[{}]", self.expand_string(word)?),
+            None => String::new(),
+        };
+        let value = match &assignment.value {
+            crate::ast::AssignedValue::Scalar(word) => self.expand_assigned(word)?,
+            crate::ast::AssignedValue::Array(_) => crate::shown::assigned(&assignment.value),
+        };
+        Ok(format!("{}{index}{}{value}", assignment.name, if assignment.append { "+=" } else { "=" }))
+    }
+
+    /// Expands words for `for` and `select`.
+    pub(super) fn expand_list(&mut self, words: Option<&Vec<Word>>) -> Done<Vec<String>> {
+        match words {
+            Some(words) => self.expand_words(words),
+            None => Ok(self.positional.clone()),
+        }
+    }
+}

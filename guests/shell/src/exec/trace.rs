@@ -1,0 +1,73 @@
+//! `set -x`.
+
+use super::Item;
+use crate::ast::{AssignedValue, Assignment};
+use crate::quote;
+use crate::shell::{Done, Shell};
+use crate::state::options::SetOption;
+
+impl Shell {
+    /// Writes one line of trace.
+    pub(crate) fn trace_text(&mut self, text: &str) -> Done<()> {
+        let prompt = self.get("PS4").unwrap_or_else(|| "+ ".to_owned());
+        // The prompt's own commands are not traced.
+        let (status, substitution) = (self.status, self.substitution_status);
+        self.options.set(SetOption::XTrace, false);
+        let prompt = self.expand_prompt(&prompt);
+        self.options.set(SetOption::XTrace, true);
+        (self.status, self.substitution_status) = (status, substitution);
+        let prompt = prompt?;
+        let repeated: String = match prompt.chars().next() {
+            Some(first) => first.to_string().repeat(self.trace_depth()),
+            None => String::new(),
+        };
+        let line = format!("{repeated}{prompt}{text}\n");
+        match self.get("BASH_XTRACEFD").and_then(|text| text.parse::<u32>().ok()).filter(|fd| sys::is_open(*fd)) {
+            Some(fd) => {
+                self.output.flush();
+                let _ = sys::write_all(fd, &crate::bytes::encode(&line));
+            }
+            None => self.write_error(&line),
+        }
+        Ok(())
+    }
+
+    fn trace_depth(&self) -> usize {
+        self.trace_level as usize
+    }
+
+    pub(super) fn trace_command(&mut self, assignments: &[Assignment], args: &[String]) -> Done<()> {
+        for assignment in assignments {
+            if let AssignedValue::Scalar(word) = &assignment.value {
+                let value = self.expand_assigned(word)?;
+                self.trace_assignment(&assignment.name, assignment.append, &value)?;
+            }
+        }
+        let words: Vec<_> = args.iter().map(|arg| quote::traced(arg)).collect();
+        self.trace_text(&words.join(" "))
+    }
+
+    pub(super) fn trace_assignment(&mut self, name: &str, append: bool, value: &str) -> Done<()> {
+        let operator = if append { "+=" } else { "=" };
+        let value = if value.is_empty() { String::new() } else { quote::traced(value).into_owned() };
+        self.trace_text(&format!("{name}{operator}{value}"))
+    }
+
+    pub(super) fn trace_items(&mut self, items: &[Item<'_>]) -> Done<()> {
+        let mut words = Vec::with_capacity(items.len());
+        for item in items {
+            words.push(match item {
+                Item::Text(text) => quote::traced(text).into_owned(),
+                Item::Assignment(assignment) => match (&assignment.value, &assignment.index) {
+                    (AssignedValue::Scalar(word), None) => {
+                        let value = self.expand_assigned(word)?;
+                        quote::traced(&format!("{}{}{value}", assignment.name, if assignment.append { "+=" } else { "=" }))
+                            .into_owned()
+                    }
+                    _ => crate::shown::assignment(assignment),
+                },
+            });
+        }
+        self.trace_text(&words.join(" "))
+    }
+}

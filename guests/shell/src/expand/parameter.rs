@@ -1,0 +1,310 @@
+//! Parameter expansion: which parameter, which elements, and where the results go.
+
+use super::{Mode, Segment};
+use crate::ast::{Index, Operation, Parameter, ParameterName, Part, Word};
+use crate::shell::{Done, Flow, Shell};
+use crate::state::assign::{Subscript, is_name, split_subscript};
+use crate::state::options::SetOption;
+use crate::state::variables::{Attributes, Value};
+
+/// The value of a parameter before its operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Expanded {
+    /// It has none.
+    Unset,
+    /// One string.
+    One(String),
+    /// The elements of `$@`, `${a[@]}` (or, `joined`, of `$*`, `${a[*]}`).
+    Many {
+        /// The elements.
+        values: Vec<String>,
+        /// `*`.
+        joined: bool,
+    },
+}
+
+/// Whether a part is `$@` or `${a[@]}`: zero elements make it vanish.
+pub(super) fn is_list(part: &Part) -> bool {
+    let Part::Parameter(parameter) = part else { return false };
+    parameter.name == ParameterName::Special('@')
+        || parameter.index == Some(Index::All)
+        || parameter.indirect
+        || matches!(parameter.operation, Operation::Keys { separate: true } | Operation::Names { separate: true })
+}
+
+impl Shell {
+    /// Expands `$x` or `${…}` into segments.
+    pub(super) fn expand_parameter(&mut self, parameter: &Parameter, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
+        if let (Operation::Get, None, false) = (&parameter.operation, &parameter.index, parameter.indirect)
+            && let ParameterName::Variable(name) = &parameter.name
+            && let Some(text) = self.get(name)
+        {
+            out.push(Segment::Text { text, quoted: mode.quoted, split: mode.split });
+            return Ok(());
+        }
+        match &parameter.operation {
+            Operation::Bad(text) => {
+                self.complain(format_args!("${{{text}}}: bad substitution"));
+                return Err(Flow::Discard(1));
+            }
+            Operation::Names { separate } => {
+                let values = self.names_with_prefix(parameter);
+                self.push_expanded(Expanded::Many { values, joined: !separate }, mode, out);
+                return Ok(());
+            }
+            Operation::Keys { separate } => {
+                let values = self.keys_of(parameter)?;
+                self.push_expanded(Expanded::Many { values, joined: !separate }, mode, out);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if parameter.indirect {
+            return self.expand_indirect(parameter, mode, out);
+        }
+        self.expand_operation(&parameter.name, parameter.index.as_ref(), &parameter.operation, mode, out)
+    }
+
+    fn expand_indirect(&mut self, parameter: &Parameter, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
+        if let (ParameterName::Variable(name), None) = (&parameter.name, &parameter.index)
+            && self.is_reference(name)
+        {
+            let name = name.clone();
+            let target = self.variables.get(&name).and_then(|variable| variable.scalar()).unwrap_or_default().to_owned();
+            if matches!(parameter.operation, Operation::Get) {
+                out.push(Segment::Text { text: target, quoted: mode.quoted, split: mode.split });
+                return Ok(());
+            }
+        }
+        let shown = self.shown_name(&parameter.name, None);
+        let target = match self.parameter_value(&parameter.name, parameter.index.as_ref())? {
+            Expanded::One(text) => text,
+            Expanded::Many { values, .. } => values.join(" "),
+            Expanded::Unset => {
+                if let Operation::Default { .. } | Operation::Alternative { .. } | Operation::Assign { .. } = parameter.operation
+                {
+                    let name = ParameterName::Variable(String::new());
+                    return self.expand_operation(&name, None, &parameter.operation, mode, out);
+                }
+                self.complain(format_args!("{shown}: invalid indirect expansion"));
+                return Err(Flow::Discard(1));
+            }
+        };
+        let Some((name, index)) = parse_target(&target) else {
+            self.complain(format_args!("{target}: invalid variable name"));
+            return Err(Flow::Discard(1));
+        };
+        self.expand_operation(&name, index.as_ref(), &parameter.operation, mode, out)
+    }
+
+    /// The value of a parameter, before any operation.
+    pub(super) fn parameter_value(&mut self, name: &ParameterName, index: Option<&Index>) -> Done<Expanded> {
+        match name {
+            ParameterName::Positional(number) => {
+                let at = (*number as usize).wrapping_sub(1);
+                Ok(self.positional.get(at).map_or(Expanded::Unset, |text| Expanded::One(text.clone())))
+            }
+            ParameterName::Special(c) => Ok(self.special_value(*c)),
+            ParameterName::Variable(name) => match index {
+                None => self.variable_value(name),
+                Some(index) => self.indexed_value(name, index),
+            },
+        }
+    }
+
+    fn special_value(&mut self, c: char) -> Expanded {
+        match c {
+            '@' | '*' => Expanded::Many { values: self.positional.clone(), joined: c == '*' },
+            '#' => Expanded::One(self.positional.len().to_string()),
+            '?' => Expanded::One(self.status.to_string()),
+            '-' => Expanded::One(self.dash()),
+            '$' => Expanded::One(self.pid.to_string()),
+            '!' => self.last_background.map_or(Expanded::Unset, |pid| Expanded::One(pid.to_string())),
+            '0' => Expanded::One(self.name.clone()),
+            _ => Expanded::Unset,
+        }
+    }
+
+    fn variable_value(&mut self, name: &str) -> Done<Expanded> {
+        if self.is_reference(name) {
+            let (target, subscript) = self.resolve(name);
+            if let Some(text) = subscript {
+                let index = index_of(&text);
+                return self.indexed_value(&target, &index);
+            }
+            return Ok(if target == name { Expanded::Unset } else { self.get(&target).map_or(Expanded::Unset, Expanded::One) });
+        }
+        if name == "_" {
+            return Ok(Expanded::One(self.last_argument.clone()));
+        }
+        Ok(self.get(name).map_or(Expanded::Unset, Expanded::One))
+    }
+
+    fn indexed_value(&mut self, name: &str, index: &Index) -> Done<Expanded> {
+        let (name, _) = if self.is_reference(name) { self.resolve(name) } else { (name.to_owned(), None) };
+        match index {
+            Index::All | Index::Joined => {
+                let values = match self.value(&name) {
+                    Value::Indexed(map) => map.into_values().collect(),
+                    Value::Associative(map) => map.iter().map(|(_, value)| value.clone()).collect(),
+                    Value::Scalar(text) => vec![text],
+                    Value::Unset => Vec::new(),
+                };
+                Ok(Expanded::Many { values, joined: *index == Index::Joined })
+            }
+            Index::Element(word) => {
+                let subscript = self.expand_subscript(&name, word)?;
+                if let Subscript::Number(number) = subscript
+                    && number < 0
+                    && self.get_element(&name, &subscript).is_none()
+                {
+                    let count = match self.value(&name) {
+                        Value::Indexed(map) => map.last_key_value().map_or(0, |(last, _)| last + 1),
+                        _ => 0,
+                    };
+                    if count + number < 0 {
+                        let text = self.expand_string(word)?;
+                        self.complain(format_args!("{name}: bad array subscript"));
+                        let _ = text;
+                    }
+                }
+                Ok(self.get_element(&name, &subscript).map_or(Expanded::Unset, Expanded::One))
+            }
+        }
+    }
+
+    /// Works out a subscript: a key of an associative array, arithmetic otherwise.
+    pub(crate) fn expand_subscript(&mut self, name: &str, word: &Word) -> Done<Subscript> {
+        if matches!(self.variables.get(name).map(|variable| &variable.value), Some(Value::Associative(_)))
+            || matches!(name, "BASH_ALIASES" | "BASH_CMDS")
+        {
+            return Ok(Subscript::Key(self.expand_string(word)?));
+        }
+        Ok(Subscript::Number(self.evaluate_word(word)?))
+    }
+
+    fn names_with_prefix(&mut self, parameter: &Parameter) -> Vec<String> {
+        let ParameterName::Variable(prefix) = &parameter.name else { return Vec::new() };
+        let mut names: Vec<String> = self
+            .variables
+            .iter()
+            .filter(|(name, variable)| {
+                name.starts_with(prefix.as_str()) && (variable.is_set() || variable.attributes.has(Attributes::DYNAMIC))
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn keys_of(&mut self, parameter: &Parameter) -> Done<Vec<String>> {
+        let ParameterName::Variable(name) = &parameter.name else { return Ok(Vec::new()) };
+        let (name, _) = self.resolve(name);
+        Ok(match self.value(&name) {
+            Value::Indexed(map) => map.keys().map(i64::to_string).collect(),
+            Value::Associative(map) => map.iter().map(|(key, _)| key.clone()).collect(),
+            Value::Scalar(_) => vec!["0".to_owned()],
+            Value::Unset => Vec::new(),
+        })
+    }
+
+    /// Adds values to the segments as quoting and context demand.
+    pub(super) fn push_expanded(&mut self, expanded: Expanded, mode: Mode, out: &mut Vec<Segment>) {
+        let push = |out: &mut Vec<Segment>, text: String| {
+            out.push(Segment::Text { text, quoted: mode.quoted, split: mode.split });
+        };
+        match expanded {
+            Expanded::Unset => push(out, String::new()),
+            Expanded::One(text) => push(out, text),
+            Expanded::Many { values, joined } if joined && (mode.quoted || !mode.split) => {
+                let joint = self.ifs_joint();
+                push(out, values.join(&joint));
+            }
+            Expanded::Many { values, .. } if !mode.split => push(out, values.join(" ")),
+            Expanded::Many { values, .. } => {
+                // Unquoted with a null IFS, elements still stay apart.
+                for (at, value) in values.into_iter().enumerate() {
+                    if at > 0 {
+                        out.push(Segment::Break);
+                    }
+                    push(out, value);
+                }
+            }
+        }
+    }
+
+    /// The name of a parameter as messages show it.
+    pub(super) fn shown_name(&mut self, name: &ParameterName, index: Option<&Index>) -> String {
+        let base = match name {
+            ParameterName::Variable(name) => name.clone(),
+            ParameterName::Positional(number) => number.to_string(),
+            ParameterName::Special(c) => c.to_string(),
+        };
+        match index {
+            None => base,
+            Some(Index::All) => format!("{base}[@]"),
+            Some(Index::Joined) => format!("{base}[*]"),
+            Some(Index::Element(word)) => {
+                let text: String = crate::print::word(word);
+                format!("{base}[{text}]")
+            }
+        }
+    }
+
+    /// The error of `set -u`, when it applies to an unset parameter.
+    pub(super) fn refuse_unset(&mut self, name: &ParameterName, index: Option<&Index>) -> Done<()> {
+        if !self.on(SetOption::NoUnset) || matches!(name, ParameterName::Special('@' | '*')) {
+            return Ok(());
+        }
+        let shown = match name {
+            ParameterName::Positional(number) => format!("${number}"),
+            ParameterName::Special(c) => format!("${c}"),
+            ParameterName::Variable(_) => self.shown_name(name, index),
+        };
+        Err(self.fatal(format_args!("{shown}: unbound variable")))
+    }
+
+    /// The value of `$-`.
+    pub(crate) fn dash(&self) -> String {
+        let mut letters = self.options.letters();
+        if self.interactive {
+            letters.push('i');
+        }
+        letters.push_str(match self.origin {
+            crate::shell::Origin::CommandString => "c",
+            crate::shell::Origin::Stdin => "s",
+            crate::shell::Origin::Script => "",
+        });
+        letters
+    }
+}
+
+/// The subscript in a name reference's text.
+pub(super) fn index_of(text: &str) -> Index {
+    match text {
+        "@" => Index::All,
+        "*" => Index::Joined,
+        _ => Index::Element(Word { parts: vec![Part::Literal(text.to_owned())] }),
+    }
+}
+
+/// What an indirect expansion's value names.
+fn parse_target(text: &str) -> Option<(ParameterName, Option<Index>)> {
+    if is_name(text) {
+        return Some((ParameterName::Variable(text.to_owned()), None));
+    }
+    if let Some((name, subscript)) = split_subscript(text) {
+        return Some((ParameterName::Variable(name.to_owned()), Some(index_of(subscript))));
+    }
+    if let Ok(number) = text.parse::<u32>() {
+        return Some(match number {
+            0 => (ParameterName::Special('0'), None),
+            number => (ParameterName::Positional(number), None),
+        });
+    }
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')), None) => Some((ParameterName::Special(c), None)),
+        _ => None,
+    }
+}

@@ -1,0 +1,388 @@
+//! Starting a shell: its command line, its first variables, and where its commands come from.
+
+use std::path::Path;
+
+use crate::bytes;
+use crate::shell::{Done, Flow, Frame, Origin, Shell};
+use crate::state::assign::is_name;
+use crate::state::options::{SetOption, ShoptOption};
+use crate::state::variables::{Attributes, Value};
+use crate::syntax::Parser;
+
+/// The version that scripts see.
+const VERSION: &str = "5.2.15(1)-release";
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Invocation {
+    command: bool,
+    stdin: bool,
+    interactive: bool,
+    version: bool,
+    options: Vec<(SetOption, bool)>,
+    shopts: Vec<(ShoptOption, bool)>,
+    list_options: Option<bool>,
+    rest: usize,
+}
+
+/// Runs a shell with these arguments, its own name first, and returns its exit status.
+#[must_use]
+pub fn run(args: &[String]) -> u8 {
+    let own = args.first().map_or("bash", String::as_str);
+    let base = own.rsplit('/').next().unwrap_or(own).trim_start_matches('-');
+    let mut shell = Shell::new(own);
+    shell.bind_computed();
+    shell.import_environment();
+    shell.set_first_variables();
+    shell.output.look();
+    if base == "sh" {
+        shell.switch(SetOption::Posix, true);
+    }
+    let invocation = match parse(args) {
+        Ok(invocation) => invocation,
+        Err(wrong) => {
+            let text = format!(
+                "{own}: {wrong}: invalid option\nUsage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n"
+            );
+            shell.write_error(&text);
+            return 2;
+        }
+    };
+    if invocation.version {
+        shell.write(&format!("GNU bash, version {VERSION} (sandlite)\n"));
+        return shell.finish(0);
+    }
+    for (option, on) in &invocation.options {
+        shell.switch(*option, *on);
+    }
+    for (option, on) in &invocation.shopts {
+        shell.options.set_shopt(*option, *on);
+    }
+    shell.interactive = invocation.interactive;
+    if invocation.interactive {
+        shell.options.set_shopt(ShoptOption::ExpandAliases, true);
+    }
+    if let Some(as_commands) = invocation.list_options {
+        let args: Vec<String> = ["set", if as_commands { "+o" } else { "-o" }].map(str::to_owned).to_vec();
+        if let Some(set) = shell.builtin("set") {
+            let _ = shell.run_builtin(set, &args);
+        }
+    }
+    let result = shell.run_invocation(&invocation, args.get(invocation.rest..).unwrap_or_default());
+    let status = crate::exec::final_status(&shell, result);
+    shell.finish(status)
+}
+
+fn parse(args: &[String]) -> Result<Invocation, String> {
+    let mut invocation = Invocation::default();
+    let mut at = 1;
+    while let Some(arg) = args.get(at) {
+        match arg.as_str() {
+            "--" | "-" => {
+                at += 1;
+                break;
+            }
+            "--version" => invocation.version = true,
+            "--posix" => invocation.options.push((SetOption::Posix, true)),
+            "--verbose" => invocation.options.push((SetOption::Verbose, true)),
+            "--login" | "--noprofile" | "--norc" | "--noediting" | "--debugger" | "--restricted" => {}
+            "--rcfile" | "--init-file" => at += 1,
+            long if long.starts_with("--") => return Err(long.to_owned()),
+            short if short.len() > 1 && short.starts_with(['-', '+']) => {
+                let on = short.starts_with('-');
+                for letter in short.chars().skip(1) {
+                    match letter {
+                        'c' if on => invocation.command = true,
+                        's' if on => invocation.stdin = true,
+                        'i' if on => invocation.interactive = true,
+                        'l' | 'r' | 'D' => {}
+                        'o' => match args.get(at + 1) {
+                            None => invocation.list_options = Some(!on),
+                            Some(name) => {
+                                let option = SetOption::named(name).ok_or_else(|| name.clone())?;
+                                invocation.options.push((option, on));
+                                at += 1;
+                            }
+                        },
+                        'O' => {
+                            if let Some(name) = args.get(at + 1) {
+                                let option = ShoptOption::named(name).ok_or_else(|| name.clone())?;
+                                invocation.shopts.push((option, on));
+                                at += 1;
+                            }
+                        }
+                        letter => {
+                            let option = SetOption::lettered(letter).ok_or_else(|| format!("-{letter}"))?;
+                            invocation.options.push((option, on));
+                        }
+                    }
+                }
+            }
+            _ => break,
+        }
+        at += 1;
+    }
+    invocation.rest = at;
+    Ok(invocation)
+}
+
+impl Shell {
+    fn run_invocation(&mut self, invocation: &Invocation, rest: &[String]) -> Done {
+        if invocation.command {
+            let Some((text, rest)) = rest.split_first() else {
+                let name = self.name.clone();
+                self.write_error(&format!("{name}: -c: option requires an argument\n"));
+                return Ok(2);
+            };
+            if let Some((name, positional)) = rest.split_first() {
+                self.name.clone_from(name);
+                self.positional = positional.to_vec();
+            }
+            self.origin = Origin::CommandString;
+            self.command_string = Some(text.clone());
+            self.source_env();
+            return self.run_text_tail(text);
+        }
+        match rest.split_first() {
+            Some((file, arguments)) if !invocation.stdin => {
+                self.source_env();
+                self.run_script(file, arguments)
+            }
+            _ => {
+                self.positional = rest.to_vec();
+                self.origin = Origin::Stdin;
+                self.source_env();
+                self.run_stdin()
+            }
+        }
+    }
+
+    /// BASH_ENV, for shells that nobody types to.
+    fn source_env(&mut self) {
+        if self.interactive || self.on(SetOption::Posix) {
+            return;
+        }
+        let Some(file) = self.get("BASH_ENV").filter(|file| !file.is_empty()) else { return };
+        let Ok(file) = self.expand_prompt(&file) else { return };
+        if sys::stat(Path::new(&crate::exec::os(&file)), true).is_ok()
+            && let Some(source) = self.builtin("source")
+        {
+            let _ = self.run_builtin(source, &["source".to_owned(), file]);
+        }
+    }
+
+    fn run_script(&mut self, file: &str, arguments: &[String]) -> Done {
+        self.origin = Origin::Script;
+        let mut path = file.to_owned();
+        let missing = sys::stat(Path::new(&crate::exec::os(&path)), true).is_err();
+        if missing
+            && !file.contains('/')
+            && let Some(found) = self.find_program(file)
+        {
+            path = found;
+        }
+        let own = self.name.clone();
+        let os_path = crate::exec::os(&path);
+        if sys::stat(Path::new(&os_path), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR) {
+            self.write_error(&format!("{own}: {path}: Is a directory\n"));
+            return Ok(126);
+        }
+        let content = match std::fs::read(&os_path) {
+            Ok(content) => content,
+            Err(error) => {
+                self.write_error(&format!("{own}: {path}: {}\n", sys::message(&error)));
+                return Ok(if error.raw_os_error() == Some(sys::errno::ENOENT) { 127 } else { 126 });
+            }
+        };
+        let head = content.get(..content.len().min(80)).unwrap_or_default();
+        let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if first.contains(&0) {
+            self.write_error(&format!("{own}: {path}: cannot execute binary file\n"));
+            return Ok(126);
+        }
+        self.name = path;
+        self.positional = arguments.to_vec();
+        let source: std::rc::Rc<str> = self.name.as_str().into();
+        self.frames.push(Frame { name: "main".into(), source, call_line: 0, function: false, arguments: arguments.to_vec() });
+        let text = bytes::decode(&content);
+        if self.on(SetOption::Verbose) {
+            self.write_error(&text);
+        }
+        let result = self.run_text_tail(&text);
+        // The EXIT trap still runs as part of the script.
+        match result {
+            Err(Flow::Return(status)) => Ok(status),
+            other => other,
+        }
+    }
+
+    /// Commands from standard input, taking no more of it than the commands themselves.
+    fn run_stdin(&mut self) -> Done {
+        let mut status = 0;
+        let mut line = 1;
+        loop {
+            let mut text = self.read_source_line(0);
+            if text.is_empty() {
+                return Ok(status);
+            }
+            let first = line;
+            let (list, end) = loop {
+                line += u32::from(text.ends_with('\n'));
+                let mut parser = Parser::starting_at(&text, self.syntax_options(), first);
+                match parser.next() {
+                    Err(error) if error.incomplete || error.message.contains("here-document") => {}
+                    Ok(Some(list))
+                        if parser.take_warnings().is_empty() && parser.rest().trim().is_empty() && !text.ends_with("\\\n") =>
+                    {
+                        break (Ok(Some(list)), false);
+                    }
+                    Ok(None) => break (Ok(None), false),
+                    Err(error) => break (Err(error), false),
+                    Ok(Some(_)) => {}
+                }
+                let more = self.read_source_line(0);
+                if more.is_empty() {
+                    let mut parser = Parser::starting_at(&text, self.syntax_options(), first);
+                    let result = parser.next();
+                    for warning in parser.take_warnings() {
+                        self.complain_at(warning.line, format_args!("warning: {}", warning.message));
+                    }
+                    break (result, true);
+                }
+                text.push_str(&more);
+            };
+            match list {
+                Ok(None) => {}
+                Ok(Some(list)) => match self.run_list(&list) {
+                    Ok(code) => status = code,
+                    Err(Flow::Discard(code)) => {
+                        status = code;
+                        self.status = code;
+                        self.lenient = 0;
+                    }
+                    Err(flow) => return Err(flow),
+                },
+                Err(error) => {
+                    self.report_syntax(&error);
+                    status = i32::from(error.status);
+                    self.status = status;
+                    return Err(Flow::Exit(status));
+                }
+            }
+            if end {
+                return Ok(status);
+            }
+        }
+    }
+
+    fn import_environment(&mut self) {
+        for (name, value) in std::env::vars_os() {
+            let name = crate::exec::from_os(&name);
+            let value = crate::exec::from_os(&value);
+            if let Some(function) = name.strip_prefix("BASH_FUNC_").and_then(|name| name.strip_suffix("%%")) {
+                self.import_function(function, &value);
+                continue;
+            }
+            if !is_name(&name) || matches!(name.as_str(), "SHELLOPTS" | "BASHOPTS" | "_" | "PIPESTATUS" | "LINENO" | "BASHPID") {
+                continue;
+            }
+            let variable = self.variables.entry(&name);
+            variable.attributes = Attributes::EXPORT;
+            variable.value = Value::Scalar(value);
+        }
+    }
+
+    fn import_function(&mut self, name: &str, text: &str) {
+        let source = format!("{name} {text}");
+        let mut parser = Parser::new(&source, self.syntax_options());
+        let Ok(list) = parser.all() else { return };
+        let [item] = list.items.as_slice() else { return };
+        if let [crate::ast::Command::Function(function)] = item.and_or.first.commands.as_slice() {
+            let entry = crate::shell::FunctionEntry {
+                function: std::rc::Rc::clone(function),
+                source: "environment".into(),
+                exported: true,
+                readonly: false,
+                traced: false,
+            };
+            self.functions.insert(name.to_owned(), entry);
+        }
+    }
+
+    fn set_first_variables(&mut self) {
+        let ids = sys::process_ids();
+        let [uid, _] = sys::user_ids();
+        self.random = (sys::now_ns() as u32) ^ ids[0].wrapping_mul(2_654_435_761);
+        let set_if_missing = |shell: &mut Self, name: &str, value: &str| {
+            if shell.variables.get(name).is_none_or(|variable| !variable.is_set()) {
+                shell.set_plain(name, value);
+            }
+        };
+        set_if_missing(self, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        set_if_missing(self, "TERM", "dumb");
+        let hostname =
+            std::fs::read_to_string("/etc/hostname").map_or_else(|_| "sandbox".to_owned(), |text| text.trim().to_owned());
+        set_if_missing(self, "HOSTNAME", &hostname);
+        set_if_missing(self, "BASH", if cfg!(target_arch = "wasm32") { "/bin/bash" } else { "/usr/bin/bash" });
+        for (name, value) in [
+            ("IFS", " \t\n"),
+            ("PS4", "+ "),
+            ("OPTIND", "1"),
+            ("OPTERR", "1"),
+            ("BASH_VERSION", VERSION),
+            ("HOSTTYPE", "x86_64"),
+            ("MACHTYPE", "x86_64-pc-linux-gnu"),
+            ("OSTYPE", "linux-gnu"),
+            ("BASH_LOADABLES_PATH", ""),
+        ] {
+            if name == "PS4" {
+                set_if_missing(self, name, value);
+            } else if name != "BASH_LOADABLES_PATH" {
+                self.set_plain(name, value);
+            }
+        }
+        if let Some(variable) = self.variables.get_mut("IFS") {
+            variable.attributes = Attributes::default();
+        }
+        self.set_array("BASH_VERSINFO", ["5", "2", "15", "1", "release", "x86_64-pc-linux-gnu"].map(str::to_owned));
+        for (name, value) in [("UID", uid), ("EUID", uid), ("PPID", ids[1])] {
+            self.set_plain(name, value.to_string());
+            let variable = self.variables.entry(name);
+            variable.attributes = Attributes::INTEGER.with(Attributes::READONLY);
+        }
+        let variable = self.variables.entry("BASH_VERSINFO");
+        variable.attributes = Attributes::READONLY;
+        let level = self.get("SHLVL").and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0) + 1;
+        self.set_plain("SHLVL", level.max(0).to_string());
+        let variable = self.variables.entry("SHLVL");
+        variable.attributes = variable.attributes.with(Attributes::EXPORT);
+        self.set_first_directory();
+    }
+
+    /// PWD from the environment counts when it names the directory that we are in.
+    fn set_first_directory(&mut self) {
+        let physical = std::env::current_dir().map_or_else(|_| "/".to_owned(), |path| crate::exec::from_os(path.as_os_str()));
+        let stat = |path: &str| sys::stat(Path::new(&crate::exec::os(path)), true).ok().map(|stat| (stat.dev, stat.ino));
+        let named = self.get("PWD").filter(|path| path.starts_with('/') && stat(path).is_some() && stat(path) == stat("."));
+        self.directory = named.unwrap_or(physical);
+        let directory = self.directory.clone();
+        self.set_plain("PWD", directory);
+        for name in ["PWD", "OLDPWD"] {
+            let variable = self.variables.entry(name);
+            variable.attributes = variable.attributes.with(Attributes::EXPORT);
+        }
+        for number in 1..=31 {
+            // Signals that we were started with ignored stay ignored, and cannot be trapped.
+            let Some(signal) = sys::Signal::from_raw(number) else { continue };
+            if matches!(number, 9 | 13 | 19 | 17) {
+                continue;
+            }
+            if let Ok(old) = sys::signal_action(signal, sys::Disposition::Default)
+                && old == sys::Disposition::Ignore
+            {
+                let _ = sys::signal_action(signal, sys::Disposition::Ignore);
+                self.traps.ignored_at_start |= signal.bit();
+            }
+        }
+    }
+}
