@@ -110,4 +110,3 @@ g17() { coproc { a; }; coproc N ( b ); coproc c d; select s in a b; do break; do
 g18() [[ -n $x && ( $y == a* || ! -e z ) && a -nt b && $c != "d e" ]]
 g19() (( x > 3 && y < 4 ))
 g20() for i in a b; do c; done > out
-g21() { a; } 2>&1 | b
