@@ -221,8 +221,8 @@ impl Input {
             return Ok(Self::Stdin);
         }
         let file = File::open(path(name))?;
-        if cfg!(target_os = "wasi") && file.metadata().is_ok_and(|data| data.is_dir()) {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        if file.metadata().is_ok_and(|data| data.is_dir()) {
+            return Err(io::Error::from_raw_os_error(sys::errno::EISDIR));
         }
         Ok(Self::File(file))
     }

@@ -3,6 +3,7 @@
 //! Each function is the whole of a process: it reads descriptor 0 and files, writes descriptors 1 and 2 and returns its
 //! status. Which of them runs is decided by the caller through [`find`].
 
+pub mod awk;
 pub mod getopt;
 pub mod glob;
 pub mod grep;
@@ -10,13 +11,24 @@ pub mod io;
 pub mod posix;
 pub mod process;
 pub mod sed;
+pub mod time;
+pub mod utf8;
 
 use std::ffi::OsString;
 
 /// A utility: arguments, its own name first, to exit status.
 pub type Utility = fn(Vec<OsString>) -> i32;
 
-const UTILITIES: &[(&str, Utility)] = &[("egrep", grep::egrep), ("fgrep", grep::fgrep), ("grep", grep::grep), ("sed", sed::sed)];
+const UTILITIES: &[(&str, Utility)] = &[
+    ("awk", awk::awk),
+    ("egrep", grep::egrep),
+    ("fgrep", grep::fgrep),
+    ("gawk", awk::awk),
+    ("grep", grep::grep),
+    ("mawk", awk::awk),
+    ("nawk", awk::awk),
+    ("sed", sed::sed),
+];
 
 const NAMES: [&str; UTILITIES.len()] = {
     let mut names = [""; UTILITIES.len()];

@@ -22,6 +22,7 @@ pub struct Regex {
     longest: Option<Longest>,
     warnings: Vec<String>,
     literal: Option<memchr::memmem::Finder<'static>>,
+    source: Vec<u8>,
 }
 
 enum Engine {
@@ -58,7 +59,9 @@ pub enum Around {
 impl Regex {
     /// Compiles one pattern; the error is worded as the C library words it.
     pub fn new(pattern: &[u8], syntax: Syntax) -> Result<Self, String> {
-        Self::any_of(&[pattern.to_vec()], syntax, Around::Nothing)
+        let mut regex = Self::any_of(&[pattern.to_vec()], syntax, Around::Nothing)?;
+        regex.source = pattern.to_vec();
+        Ok(regex)
     }
 
     /// Compiles several patterns into one that matches where any of them does.
@@ -124,14 +127,28 @@ impl Regex {
         let regex = fancy_regex::RegexBuilder::new(&text).backtrack_limit(10_000_000).build();
         let regex = regex.map_err(|error| error.to_string())?;
         let groups = regex.captures_len() - 1;
-        Ok(Self { engine: Engine::Backtracking(regex), groups, longest: None, warnings: Vec::new(), literal: None })
+        Ok(Self {
+            engine: Engine::Backtracking(regex),
+            groups,
+            longest: None,
+            warnings: Vec::new(),
+            literal: None,
+            source: Vec::new(),
+        })
     }
 
     fn compile(text: &str, groups: usize, ambiguous: bool, backrefs: bool) -> Result<Self, String> {
         if backrefs {
             let regex = fancy_regex::RegexBuilder::new(text).backtrack_limit(10_000_000).build();
             let regex = regex.map_err(|error| format!("Invalid back reference: {error}"))?;
-            return Ok(Self { engine: Engine::Backtracking(regex), groups, longest: None, warnings: Vec::new(), literal: None });
+            return Ok(Self {
+                engine: Engine::Backtracking(regex),
+                groups,
+                longest: None,
+                warnings: Vec::new(),
+                literal: None,
+                source: Vec::new(),
+            });
         }
         let config = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(SIZE_LIMIT)).hybrid_cache_capacity(8 << 20);
         let regex = meta::Builder::new()
@@ -141,13 +158,26 @@ impl Regex {
             .map_err(|_| "Regular expression too big".to_string())?;
         let cache = RefCell::new(regex.create_cache());
         let longest = if ambiguous { Longest::new(text) } else { None };
-        Ok(Self { engine: Engine::Automata { regex, cache }, groups, longest, warnings: Vec::new(), literal: None })
+        Ok(Self {
+            engine: Engine::Automata { regex, cache },
+            groups,
+            longest,
+            warnings: Vec::new(),
+            literal: None,
+            source: Vec::new(),
+        })
     }
 
     /// What to tell the author of the pattern.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The pattern as it was written, when it was compiled alone.
+    #[must_use]
+    pub fn source(&self) -> &[u8] {
+        &self.source
     }
 
     /// Number of groups.
