@@ -16,9 +16,9 @@ const TARGET: &str = "wasm32-wasip1";
 const SOURCES: [&str; 7] =
     ["Cargo.toml", "Cargo.lock", "guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
 
-/// `__stack_pointer` is exported for fork; the stack is as deep as the host's own for wasm frames.
+/// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
 const RUST_FLAGS: &str =
-    "-C link-arg=--export=__stack_pointer -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
+    "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
 
 /// Builds what changed and answers where the modules are.
 pub(crate) fn build() -> Result<PathBuf, Box<dyn std::error::Error>> {

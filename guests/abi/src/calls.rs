@@ -207,8 +207,9 @@ pub fn chown(path: &[u8], follow: bool, uid: u32, gid: u32) -> Result<(), Errno>
     check(unsafe { raw::chown(path.as_ptr(), path.len(), u32::from(follow), uid, gid) })
 }
 
-/// Counts something that a limit watches; the process ends inside this call when the limit is reached.
-pub fn count(counter: Counter, amount: u32) {
+/// Tells the host something that a limit watches. ECANCELED says that the limit is met: flush and exit at once, for the
+/// next call does not return.
+pub fn count(counter: Counter, amount: u32) -> Result<(), Errno> {
     // SAFETY: no pointers.
-    let _ = unsafe { raw::count(counter as u32, amount) };
+    check(unsafe { raw::count(counter as u32, amount) })
 }

@@ -26,16 +26,17 @@ pub const MODULE: &str = "sandlite";
 /// The exported function the host calls in a forked child, with the pointer the parent gave to `fork`.
 pub const FORK_ENTRY: &str = "sandlite_fork_entry";
 
-/// The exported global that holds the top of the shadow stack; copied into a forked child.
+/// The exported global that holds the top of the shadow stack; copied into a forked child. The stack must come first in
+/// memory (`--stack-first`): fork takes what lies below it for dead.
 pub const STACK_POINTER: &str = "__stack_pointer";
 
 /// What a guest counts aloud because only it can see it: one [`calls::count`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Counter {
-    /// One iteration of a shell loop.
+    /// How often the loop that is running has gone round so far.
     Loops = 0,
-    /// One simple command executed by the shell (builtin, function or program).
+    /// Simple commands executed by the shell (builtin, function or program) since the last call.
     Commands = 1,
 }
 

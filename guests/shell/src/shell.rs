@@ -135,8 +135,6 @@ pub struct Shell {
     pub seconds_from: i128,
     /// `-i`.
     pub interactive: bool,
-    /// Work counted since the host was last told: loops, commands.
-    pub uncounted: [u32; 2],
     /// Arithmetic expressions already understood.
     pub arithmetic: crate::expand::ArithmeticCache,
     /// Regular expressions already understood.
@@ -196,7 +194,6 @@ impl Shell {
             random: 0,
             seconds_from: sys::now_ns(),
             interactive: false,
-            uncounted: [0; 2],
             arithmetic: crate::expand::ArithmeticCache::default(),
             regexes: NameMap::default(),
             command_string: None,
@@ -266,27 +263,22 @@ impl Shell {
         }
     }
 
-    /// Counts a loop iteration (0) or a command (1) for the host's limits.
-    ///
-    /// The host is told in tens: exact for the limits that exist, and what was written so far is safe when it ends us.
-    pub fn count(&mut self, what: sys::Counter) {
-        const BATCH: u32 = 10;
-        let at = what as usize;
-        self.uncounted[at] += 1;
-        if self.uncounted[at] >= BATCH {
-            self.output.flush();
-            sys::count(what, BATCH);
-            self.uncounted[at] = 0;
-        }
+    /// Counts a command for the host's limits.
+    pub fn count_command(&mut self) {
+        self.tell_host(sys::Counter::Commands, 1);
     }
 
-    /// Tells the host what was counted, before the process ends or is replaced.
-    pub fn settle(&mut self) {
-        for (at, what) in [sys::Counter::Loops, sys::Counter::Commands].into_iter().enumerate() {
-            if self.uncounted[at] > 0 {
-                sys::count(what, self.uncounted[at]);
-                self.uncounted[at] = 0;
-            }
+    /// Counts a round of a loop for the host's limits.
+    pub fn count_round(&mut self, rounds: &mut u32) {
+        *rounds = rounds.saturating_add(1);
+        self.tell_host(sys::Counter::Loops, *rounds);
+    }
+
+    // A limit that is met ends the shell at once, but not what it has already said.
+    fn tell_host(&mut self, what: sys::Counter, amount: u32) {
+        if !sys::count(what, amount) {
+            self.output.flush();
+            std::process::exit(126);
         }
     }
 }

@@ -335,8 +335,11 @@ pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     check(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), uid, gid, flags) }).map(drop)
 }
 
-/// Counts something that a limit watches: nobody does here.
-pub fn count(_counter: Counter, _amount: u32) {}
+/// Tells the host something that a limit watches: nobody does here.
+#[must_use]
+pub fn count(_counter: Counter, _amount: u32) -> bool {
+    true
+}
 
 #[cfg(test)]
 mod tests {

@@ -147,7 +147,8 @@ pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     calls::chown(&absolute(path)?, follow, uid, gid).map_err(error)
 }
 
-/// Counts something that a limit watches; the process ends inside this call when the limit is reached.
-pub fn count(counter: Counter, amount: u32) {
-    calls::count(counter, amount);
+/// Tells the host something that a limit watches. `false`: the limit is met, flush and exit at once.
+#[must_use]
+pub fn count(counter: Counter, amount: u32) -> bool {
+    calls::count(counter, amount).is_ok()
 }

@@ -6,7 +6,7 @@ use crate::Error;
 
 /// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
 /// [`HOST_STACK`] besides (T-DOS-09).
-const WASM_STACK: usize = 1 << 20;
+const WASM_STACK: usize = 4 << 20;
 
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;

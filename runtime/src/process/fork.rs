@@ -27,7 +27,7 @@ pub(crate) fn fork(caller: &mut Caller<'_, State>, closure: u32) -> Result<Pid, 
         State::new(Arc::clone(&parent.tree), process, parent.descriptors.clone(), start, parent.umask, parent.prepared.clone());
     let (tree, pid) = (Arc::clone(&parent.tree), state.process.pid);
     let copied = instantiate(state).map_err(Fault::from).and_then(|(mut store, instance)| {
-        copy_memory(memory.data(caller.as_context()), &mut store)?;
+        copy_memory(memory.data(caller.as_context()), stack_pointer, &mut store)?;
         set_stack_pointer(&mut store, &instance, stack_pointer)?;
         Ok((store, instance))
     });
@@ -41,25 +41,27 @@ pub(crate) fn fork(caller: &mut Caller<'_, State>, closure: u32) -> Result<Pid, 
     }
 }
 
-fn stack_pointer(caller: &mut Caller<'_, State>) -> Result<Val, Errno> {
+fn stack_pointer(caller: &mut Caller<'_, State>) -> Result<u32, Errno> {
     let global = caller.get_export(abi::STACK_POINTER).and_then(wasmtime::Extern::into_global).ok_or(Errno::NOSYS)?;
-    Ok(global.get(caller.as_context_mut()))
+    global.get(caller.as_context_mut()).i32().map(i32::cast_unsigned).ok_or(Errno::NOSYS)
 }
 
-fn set_stack_pointer(store: &mut Store<State>, instance: &Instance, value: Val) -> Result<(), Errno> {
+fn set_stack_pointer(store: &mut Store<State>, instance: &Instance, value: u32) -> Result<(), Errno> {
     let global = instance.get_global(&mut *store, abi::STACK_POINTER).ok_or(Errno::NOSYS)?;
-    global.set(store, value).map_err(|_| Errno::NOSYS)
+    global.set(store, Val::I32(value.cast_signed())).map_err(|_| Errno::NOSYS)
 }
 
 // A fresh instance already shows the module's own image, shared with all others: only what the parent changed is copied.
-fn copy_memory(from: &[u8], store: &mut Store<State>) -> Result<(), Errno> {
+// What lies below the stack pointer is dead: the stack comes first in a guest's memory and grows down.
+fn copy_memory(from: &[u8], stack_pointer: u32, store: &mut Store<State>) -> Result<(), Errno> {
     let memory: Memory = store.data().memory.ok_or(Errno::NOSYS)?;
     let missing = from.len().saturating_sub(memory.data_size(&*store)) as u64;
     if missing > 0 {
         memory.grow(&mut *store, missing.div_ceil(1 << 16)).map_err(|_| Errno::NOMEM)?;
     }
     let to = memory.data_mut(store);
-    for (from, to) in from.chunks(PAGE).zip(to.chunks_mut(PAGE)) {
+    let dead_pages = stack_pointer as usize / PAGE;
+    for (from, to) in from.chunks(PAGE).zip(to.chunks_mut(PAGE)).skip(dead_pages) {
         if from != to {
             to.copy_from_slice(from);
         }

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) prepared: Prepared,
     /// Its linear memory, once there is an instance.
     pub(crate) memory: Option<Memory>,
+    /// It has been told that the command met a limit, and should be gone.
+    pub(crate) told_of_limit: bool,
     memory_held: u64,
     fuel_granted: u64,
 }
@@ -55,7 +57,7 @@ impl State {
         prepared: Prepared,
     ) -> Self {
         let Start { args, env, cwd } = start;
-        Self { tree, process, descriptors, args, env, cwd, umask, prepared, memory: None, memory_held: 0, fuel_granted: 0 }
+        Self { tree, process, descriptors, args, env, cwd, umask, prepared, memory: None, told_of_limit: false, memory_held: 0, fuel_granted: 0 }
     }
 
     /// Becomes another program: same pid, same descriptors but those that close, nothing else.

@@ -168,11 +168,16 @@ pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32
     Ok(call.state.tree.vfs.chown(node, uid, gid)?)
 }
 
-/// `count`.
+/// `count`: who meets the limit is told once, so that what it has buffered is not lost, and ended the next time.
 pub(super) fn count(call: &mut Call<'_>, counter: u32, amount: u32) -> Result<(), Fault> {
     let meter = &call.state.tree.meter;
-    match Counter::from_raw(counter).ok_or(Errno::INVAL)? {
-        Counter::Loops => Ok(meter.check_loop(u64::from(amount))?),
-        Counter::Commands => Ok(meter.count_commands(u64::from(amount))?),
+    let within = match Counter::from_raw(counter).ok_or(Errno::INVAL)? {
+        Counter::Loops => meter.check_loop(u64::from(amount)),
+        Counter::Commands => meter.count_commands(u64::from(amount)),
+    };
+    match within {
+        Ok(()) => Ok(()),
+        Err(_) if !std::mem::replace(&mut call.state.told_of_limit, true) => Err(Errno::CANCELED.into()),
+        Err(reached) => Err(reached.into()),
     }
 }

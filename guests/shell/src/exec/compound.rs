@@ -111,6 +111,7 @@ impl Shell {
 
     fn run_while(&mut self, until: bool, condition: &List, body: &List) -> Done {
         self.looping(|shell, status| {
+            let mut rounds = 0;
             loop {
                 let result = shell.run_condition(condition);
                 let mut tested = 0;
@@ -121,7 +122,7 @@ impl Shell {
                 if (tested == 0) == until {
                     return Ok(());
                 }
-                shell.count(sys::Counter::Loops);
+                shell.count_round(&mut rounds);
                 let result = shell.run_list(body);
                 if let Round::Stop = shell.round(result, status)? {
                     return Ok(());
@@ -139,9 +140,10 @@ impl Shell {
         let kept = self.process_substitutions.len();
         let values = self.expand_list(words)?;
         let result = self.looping(|shell, status| {
+            let mut rounds = 0;
             for value in values {
                 shell.line = line;
-                shell.count(sys::Counter::Loops);
+                shell.count_round(&mut rounds);
                 if shell.on(SetOption::XTrace) {
                     let shown = match words {
                         Some(words) => words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "),
@@ -195,6 +197,7 @@ impl Shell {
         }
         let mut failed = false;
         let status = self.looping(|shell, status| {
+            let mut rounds = 0;
             loop {
                 shell.line = line;
                 if !condition.parts.is_empty() {
@@ -207,7 +210,7 @@ impl Shell {
                         }
                     }
                 }
-                shell.count(sys::Counter::Loops);
+                shell.count_round(&mut rounds);
                 let result = shell.run_list(body);
                 if let Round::Stop = shell.round(result, status)? {
                     return Ok(());
@@ -229,6 +232,7 @@ impl Shell {
             return Ok(0);
         }
         self.looping(|shell, status| {
+            let mut rounds = 0;
             let mut show = true;
             loop {
                 if show {
@@ -250,7 +254,7 @@ impl Shell {
                 }
                 let choice = reply.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).and_then(|at| choices.get(at));
                 shell.assign(name, choice.cloned().unwrap_or_default(), false)?;
-                shell.count(sys::Counter::Loops);
+                shell.count_round(&mut rounds);
                 let result = shell.run_list(body);
                 if let Round::Stop = shell.round(result, status)? {
                     return Ok(());

@@ -21,7 +21,6 @@ impl Shell {
     /// Runs `body` in a copy of the shell; the copy exits with its status.
     pub(crate) fn fork(&mut self, body: impl FnOnce(&mut Self) -> Done) -> io::Result<u32> {
         self.output.flush();
-        self.settle();
         let shell = self;
         sys::fork(|| {
             shell.enter_child();
@@ -50,7 +49,6 @@ impl Shell {
         self.jobs.past.clear();
         self.coprocesses.clear();
         self.loops = 0;
-        self.uncounted = [0; 2];
     }
 
     /// The last thing a shell process does: the EXIT trap, then all output.
@@ -68,7 +66,6 @@ impl Shell {
         }
         self.output.flush();
         self.report_output_failure("echo");
-        self.settle();
         (status & 0xff) as u8
     }
 

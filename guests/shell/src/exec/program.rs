@@ -113,7 +113,6 @@ impl Shell {
             entry.1 += 1;
         }
         self.output.flush();
-        self.settle();
         let request = self.request(&path, args);
         let error = match self.start(&request, replace) {
             Ok(pid) => return Ok(pid),
@@ -217,7 +216,7 @@ impl Shell {
                 self.expand_word(word, &mut args)?;
             }
         }
-        self.count(sys::Counter::Commands);
+        self.count_command();
         self.output.flush();
         let mut saved = Vec::new();
         if let Some(fd) = input {

@@ -29,7 +29,7 @@ impl Shell {
         if !self.traps.commands.is_empty() {
             self.before_command(simple)?;
         }
-        self.count(sys::Counter::Commands);
+        self.count_command();
         let kept = self.process_substitutions.len();
         let result = self.run_expanded(simple, last);
         if self.process_substitutions.len() > kept {
