@@ -40,10 +40,20 @@ type Utility = fn(Vec<OsString>) -> i32;
 
 #[cfg(target_arch = "wasm32")]
 fn utility(name: &str) -> Option<Utility> {
-    if matches!(name, "bash" | "sh" | "rbash") {
-        return None;
+    match name {
+        "bash" | "sh" | "rbash" => None,
+        "sandlite" => Some(list_programs),
+        name => utilities::find(name).or_else(|| text::find(name)),
     }
-    utilities::find(name).or_else(|| text::find(name))
+}
+
+/// `sandlite` inside the sandbox: the names of all programs, one a line, as `guests/programs.txt` has them.
+#[cfg(target_arch = "wasm32")]
+fn list_programs(_: Vec<OsString>) -> i32 {
+    let own = ["bash", "sandlite", "sh"];
+    let names: std::collections::BTreeSet<&str> = [&own[..], utilities::names(), text::names()].concat().into_iter().collect();
+    names.iter().for_each(|name| println!("{name}"));
+    0
 }
 
 /// On a developer's machine the utilities are the machine's own.
