@@ -21,7 +21,7 @@ pub use process::RealFiles;
 pub(crate) use process::final_status;
 pub use simple::Item;
 
-use crate::ast::{AndOr, AndOrOperator, Command, Compound, List, ListItem, Pipeline};
+use crate::ast::{AndOr, AndOrOperator, Command, Compound, List, ListItem, Pipeline, Redirect};
 use crate::bytes;
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
@@ -140,11 +140,19 @@ impl Shell {
         match command {
             Command::Simple(simple) => self.run_simple(simple, last),
             Command::Compound { body, redirects, line } => {
+                if last
+                    && self.subshell > 0
+                    && self.traps.commands.is_empty()
+                    && let Compound::Subshell(list) = body
+                {
+                    return self.run_nested(list, redirects);
+                }
                 if redirects.is_empty() {
                     return self.run_compound(body, *line);
                 }
                 let kept = self.process_substitutions.len();
                 let outer_line = std::mem::replace(&mut self.line, *line);
+                let feeds = redirects.iter().any(redirect_feeds_stdin);
                 let saved = match self.apply_redirects(redirects)? {
                     Ok(saved) => saved,
                     Err(status) => {
@@ -157,7 +165,9 @@ impl Shell {
                     }
                 };
                 self.line = outer_line;
+                self.stdin_fed += u32::from(feeds);
                 let result = self.run_compound(body, *line);
+                self.stdin_fed -= u32::from(feeds);
                 self.restore_redirects(saved);
                 self.close_substitutions(kept);
                 result
@@ -165,6 +175,19 @@ impl Shell {
             Command::Function(function) => Ok(self.define_function(function)),
             Command::Coproc { name, body, line } => self.run_coprocess(name, body, *line),
         }
+    }
+
+    /// A subshell that is all this forked process has left to do needs no process of its own.
+    fn run_nested(&mut self, list: &List, redirects: &[Redirect]) -> Done {
+        match self.apply_redirects(redirects)? {
+            Ok(saved) => self.keep_redirects(saved),
+            Err(status) => return Ok(status),
+        }
+        if !self.fresh_child {
+            self.subshell += 1;
+        }
+        self.fresh_child = false;
+        self.run_list_tail(list)
     }
 
     /// What follows a command that failed where failing matters: the ERR trap, then `set -e`.
@@ -180,6 +203,19 @@ impl Shell {
         }
         Ok(())
     }
+}
+
+fn redirect_feeds_stdin(redirect: &Redirect) -> bool {
+    use crate::ast::{RedirectFd, RedirectKind};
+    matches!(redirect.fd, RedirectFd::Default | RedirectFd::Number(0))
+        && matches!(
+            redirect.kind,
+            RedirectKind::Input(_)
+                | RedirectKind::ReadWrite(_)
+                | RedirectKind::DuplicateInput(_)
+                | RedirectKind::HereDocument { .. }
+                | RedirectKind::HereString(_)
+        )
 }
 
 /// Whether a failure of these commands counts for `set -e`; of groups and loops, only their own commands' failures do.

@@ -141,7 +141,8 @@ impl Shell {
             self.origin = Origin::CommandString;
             self.command_string = Some(text.clone());
             self.source_env();
-            return self.run_text_tail(text);
+            self.set_plain("BASH_EXECUTION_STRING", text.clone());
+            return self.run_text_tail(text, Some("-c"));
         }
         match rest.split_first() {
             Some((file, arguments)) if !invocation.stdin => {
@@ -203,12 +204,16 @@ impl Shell {
         self.name = path;
         self.positional = arguments.to_vec();
         let source: std::rc::Rc<str> = self.name.as_str().into();
-        self.frames.push(Frame { name: "main".into(), source, call_line: 0, function: false, arguments: arguments.to_vec() });
+        self.frames.push(Frame {
+            name: "main".into(),
+            source,
+            call_line: 0,
+            function: false,
+            options: None,
+            arguments: arguments.to_vec(),
+        });
         let text = bytes::decode(&content);
-        if self.on(SetOption::Verbose) {
-            self.write_error(&text);
-        }
-        let result = self.run_text_tail(&text);
+        let result = self.run_text_tail(&text, None);
         // The EXIT trap still runs as part of the script.
         match result {
             Err(Flow::Return(status)) => Ok(status),
@@ -245,7 +250,7 @@ impl Shell {
                     let mut parser = Parser::starting_at(&text, self.syntax_options(), first);
                     let result = parser.next();
                     for warning in parser.take_warnings() {
-                        self.complain_at(warning.line, format_args!("warning: {}", warning.message));
+                        self.complain_at(warning.line, &warning.message);
                     }
                     break (result, true);
                 }

@@ -57,6 +57,8 @@ pub struct Frame {
     pub call_line: u32,
     /// A function rather than a file.
     pub function: bool,
+    /// The options to put back when it ends: `local -`.
+    pub options: Option<Options>,
     /// Its arguments, for BASH_ARGV.
     pub arguments: Vec<String>,
 }
@@ -125,6 +127,8 @@ pub struct Shell {
     pub getopts_at: usize,
     /// How the shell got its commands.
     pub origin: Origin,
+    /// What syntax errors call the text being read: `-c`, `eval`, …
+    pub input_name: Option<&'static str>,
     /// `$_`.
     pub last_argument: String,
     /// The command being run, for BASH_COMMAND.
@@ -155,6 +159,14 @@ pub struct Shell {
     pub started: i128,
     /// The EXIT trap is running or has run.
     pub exiting: bool,
+    /// Just forked for one command of a pipeline or for the background.
+    pub fresh_child: bool,
+    /// Inside a pipeline or a redirection that feeds standard input.
+    pub stdin_fed: u32,
+    /// The status of a loop that `break` was refused in.
+    pub break_status: i32,
+    /// What `complete` was told, by command.
+    pub completions: Vec<(String, String)>,
     /// How often the first character of PS4 is repeated.
     pub trace_level: u32,
 }
@@ -189,6 +201,7 @@ impl Shell {
             process_substitutions: Vec::new(),
             getopts_at: 0,
             origin: Origin::CommandString,
+            input_name: None,
             last_argument: String::new(),
             current_command: "".into(),
             random: 0,
@@ -204,6 +217,10 @@ impl Shell {
             limits: Vec::new(),
             started: sys::now_ns(),
             exiting: false,
+            fresh_child: false,
+            stdin_fed: 0,
+            break_status: 0,
+            completions: Vec::new(),
             trace_level: 0,
         }
     }
@@ -239,6 +256,18 @@ impl Shell {
         let name = source.unwrap_or_else(|| self.name.clone());
         let text = if self.interactive { format!("{name}: {message}\n") } else { format!("{name}: line {line}: {message}\n") };
         self.write_error(&text);
+    }
+
+    /// Writes a message about a syntax error: it names the kind of input too.
+    pub fn complain_syntax(&mut self, line: u32, message: impl Display) {
+        match self.input_name {
+            None => self.complain_at(line, message),
+            Some(input) => {
+                let source = self.frames.last().map(|frame| frame.source.to_string()).filter(|source| !source.is_empty());
+                let name = source.unwrap_or_else(|| self.name.clone());
+                self.write_error(&format!("{name}: {input}: line {line}: {message}\n"));
+            }
+        }
     }
 
     /// Writes to standard error, after what builtins wrote to standard output.

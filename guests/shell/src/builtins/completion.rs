@@ -7,13 +7,62 @@ pub(super) fn bind(_: &mut Shell, _: &[String]) -> Done {
     Ok(0)
 }
 
-pub(super) fn complete(_: &mut Shell, _: &[String]) -> Done {
+/// Completion specifications are kept and shown; nobody completes by them here.
+pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
+    let name = args.first().map_or("complete", String::as_str);
+    let (options, at) = match parse_options(args, "abcdefgjksuvo:A:G:W:F:C:X:P:S:prDEI") {
+        Ok(parsed) => parsed,
+        Err(wrong) => return Ok(shell.refuse_parsed(name, &wrong)),
+    };
+    let has = |wanted: char| options.iter().any(|(letter, _)| *letter == wanted);
+    let commands = args.get(at..).unwrap_or_default();
+    if has('r') {
+        shell.completions.retain(|(own, _)| !commands.is_empty() && !commands.contains(own));
+        return Ok(0);
+    }
+    if has('p') || args.len() == 1 {
+        let mut status = 0;
+        let all: Vec<String> = shell.completions.iter().map(|(own, _)| own.clone()).collect();
+        for command in if commands.is_empty() { &all } else { commands } {
+            match shell.completions.iter().find(|(own, _)| own == command).map(|(_, text)| text.clone()) {
+                Some(text) => shell.write(&format!("complete {text}{command}\n")),
+                None => {
+                    shell.complain(format_args!("complete: {command}: no completion specification"));
+                    status = 1;
+                }
+            }
+        }
+        return Ok(status);
+    }
+    let mut text = String::new();
+    for (letter, value) in &options {
+        text.push_str(&format!("-{letter} "));
+        if "oAGWFCXPS".contains(*letter) {
+            let quoted = if crate::quote::has_special(value) { crate::quote::single(value) } else { value.clone() };
+            text.push_str(&format!("{quoted} "));
+        }
+    }
+    for command in commands {
+        shell.completions.retain(|(own, _)| own != command);
+        shell.completions.push((command.clone(), text.clone()));
+    }
     Ok(0)
 }
 
 /// There is no history where nobody types.
-pub(super) fn history(_: &mut Shell, _: &[String]) -> Done {
-    Ok(0)
+pub(super) fn history(shell: &mut Shell, args: &[String]) -> Done {
+    let name = args.first().map_or("history", String::as_str);
+    let (_, at) = match parse_options(args, if name == "fc" { "e:lnrs" } else { "acd:nprsw" }) {
+        Ok(parsed) => parsed,
+        Err(wrong) => return Ok(shell.refuse_parsed(name, &wrong)),
+    };
+    match args.get(at) {
+        Some(text) if name == "history" && at == 1 && text.parse::<i64>().is_err() => {
+            shell.complain(format_args!("history: {text}: numeric argument required"));
+            Ok(1)
+        }
+        _ => Ok(0),
+    }
 }
 
 pub(super) fn logout(shell: &mut Shell, _: &[String]) -> Done {
@@ -22,6 +71,9 @@ pub(super) fn logout(shell: &mut Shell, _: &[String]) -> Done {
 }
 
 pub(super) fn caller(shell: &mut Shell, args: &[String]) -> Done {
+    if shell.frames.is_empty() {
+        return Ok(1);
+    }
     let depth = match args.get(1) {
         None => None,
         Some(text) => match text.parse::<usize>() {
@@ -32,9 +84,6 @@ pub(super) fn caller(shell: &mut Shell, args: &[String]) -> Done {
             }
         },
     };
-    if shell.frames.is_empty() {
-        return Ok(1);
-    }
     let frames: Vec<_> = shell.frames.iter().rev().collect();
     let at = depth.unwrap_or(0);
     let Some(frame) = frames.get(at) else { return Ok(1) };
@@ -87,6 +136,36 @@ pub(super) fn compgen(shell: &mut Shell, args: &[String]) -> Done {
             }
             _ => continue,
         };
+        const ACTIONS: &[&str] = &[
+            "alias",
+            "arrayvar",
+            "binding",
+            "builtin",
+            "command",
+            "directory",
+            "disabled",
+            "enabled",
+            "export",
+            "file",
+            "function",
+            "group",
+            "helptopic",
+            "hostname",
+            "job",
+            "keyword",
+            "running",
+            "service",
+            "setopt",
+            "shopt",
+            "signal",
+            "stopped",
+            "user",
+            "variable",
+        ];
+        if !ACTIONS.contains(&action) {
+            shell.complain(format_args!("compgen: {action}: invalid action name"));
+            return Ok(2);
+        }
         words.extend(action_words(shell, action, &prefix));
     }
     words.retain(|word| word.starts_with(&prefix));

@@ -25,13 +25,14 @@ fn loop_count(shell: &mut Shell, args: &[String]) -> Done<Result<u32, i32>> {
     let at = if args.get(1).map(String::as_str) == Some("--") { 2 } else { 1 };
     if args.len() > at + 1 {
         shell.complain(format_args!("{name}: too many arguments"));
-        return Err(Flow::Break(shell.loops));
+        return Err(Flow::Discard(1));
     }
     let Some(text) = args.get(at) else { return Ok(Ok(1)) };
     match text.parse::<i64>() {
         Ok(number) if number >= 1 => Ok(Ok(u32::try_from(number).unwrap_or(u32::MAX).min(shell.loops))),
         Ok(_) => {
             shell.complain(format_args!("{name}: {text}: loop count out of range"));
+            shell.break_status = 1;
             Ok(Ok(0))
         }
         Err(_) => {
@@ -43,10 +44,7 @@ fn loop_count(shell: &mut Shell, args: &[String]) -> Done<Result<u32, i32>> {
 
 pub(super) fn break_loop(shell: &mut Shell, args: &[String]) -> Done {
     match loop_count(shell, args)? {
-        Ok(0) => {
-            shell.status = 1;
-            Err(Flow::Break(shell.loops))
-        }
+        Ok(0) => Err(Flow::Break(shell.loops)),
         Ok(count) => Err(Flow::Break(count)),
         Err(status) => Ok(status),
     }
@@ -61,7 +59,7 @@ pub(super) fn continue_loop(shell: &mut Shell, args: &[String]) -> Done {
 }
 
 /// The status operand of `exit` and `return`.
-fn status_operand(shell: &mut Shell, args: &[String], default: i32) -> Result<i32, i32> {
+fn status_operand(shell: &mut Shell, args: &[String], default: i32) -> Done {
     let name = args.first().map_or("", String::as_str);
     let at = if args.get(1).map(String::as_str) == Some("--") { 2 } else { 1 };
     let Some(text) = args.get(at) else { return Ok(default) };
@@ -71,7 +69,7 @@ fn status_operand(shell: &mut Shell, args: &[String], default: i32) -> Result<i3
     };
     if args.len() > at + 1 {
         shell.complain(format_args!("{name}: too many arguments"));
-        return Err(1);
+        return Err(Flow::Discard(1));
     }
     Ok((number & 0xff) as i32)
 }
@@ -81,10 +79,7 @@ pub(super) fn exit(shell: &mut Shell, args: &[String]) -> Done {
         return Ok(2);
     }
     let default = shell.status;
-    match status_operand(shell, args, default) {
-        Ok(status) => Err(Flow::Exit(status)),
-        Err(status) => Ok(status),
-    }
+    Err(Flow::Exit(status_operand(shell, args, default)?))
 }
 
 pub(super) fn return_(shell: &mut Shell, args: &[String]) -> Done {
@@ -94,10 +89,7 @@ pub(super) fn return_(shell: &mut Shell, args: &[String]) -> Done {
         shell.complain("return: can only `return' from a function or sourced script");
         return Ok(2);
     }
-    match status_operand(shell, args, default) {
-        Ok(status) => Err(Flow::Return(status)),
-        Err(status) => Ok(status),
-    }
+    Err(Flow::Return(status_operand(shell, args, default)?))
 }
 
 pub(super) fn shift(shell: &mut Shell, args: &[String]) -> Done {
@@ -114,7 +106,7 @@ pub(super) fn shift(shell: &mut Shell, args: &[String]) -> Done {
     };
     if args.len() > at + 1 {
         shell.complain("shift: too many arguments");
-        return Ok(1);
+        return Err(Flow::Discard(1));
     }
     let Ok(count) = usize::try_from(count) else {
         shell.complain(format_args!("shift: {count}: shift count out of range"));
@@ -235,11 +227,12 @@ fn run_sourced(shell: &mut Shell, path: &str, text: &str, arguments: &[String]) 
         source: path.into(),
         call_line: line,
         function: false,
+        options: None,
         arguments: vec![path.to_owned()],
     });
     let loops = shell.loops;
     shell.trace_level += 1;
-    let result = shell.run_text(text, 1);
+    let result = shell.run_text(text, 1, None);
     shell.trace_level -= 1;
     let result = match result {
         Err(Flow::Return(status)) => Ok(status),
@@ -284,6 +277,10 @@ pub fn exec(shell: &mut Shell, args: &[String]) -> Done {
     {
         *first = shown.clone();
         shell.hashed.insert(shown, (path, 0));
+    }
+    if shell.find_program(&name).is_none() && !name.contains('/') {
+        shell.complain(format_args!("exec: {name}: not found"));
+        return if shell.shopt(ShoptOption::ExecFail) || shell.interactive { Ok(127) } else { Err(Flow::Exit(127)) };
     }
     shell.prepare_for_exec();
     let status = match shell.launch(&command, true) {

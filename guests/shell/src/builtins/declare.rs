@@ -136,7 +136,7 @@ pub(super) fn local(shell: &mut Shell, name: &str, items: Vec<Item<'_>>) -> Done
     wishes.local = true;
     if items.is_empty() {
         for name in shell.variables.local_names() {
-            shell.print_variable(&name, Shown::Set);
+            shell.print_variable(&name, Shown::Declare);
         }
         return Ok(0);
     }
@@ -146,6 +146,10 @@ pub(super) fn local(shell: &mut Shell, name: &str, items: Vec<Item<'_>>) -> Done
     if let [Item::Text(dash)] = items.as_slice()
         && dash == "-"
     {
+        let options = shell.options;
+        if let Some(frame) = shell.frames.iter_mut().rev().find(|frame| frame.function) {
+            frame.options.get_or_insert(options);
+        }
         return Ok(0);
     }
     apply(shell, name, &items, &wishes)
@@ -185,7 +189,7 @@ fn with_attribute(shell: &mut Shell, name: &str, items: Vec<Item<'_>>, known: &s
 fn item_name(item: &Item<'_>) -> String {
     match item {
         Item::Text(text) => text.clone(),
-        Item::Assignment(assignment) => assignment.name.clone(),
+        Item::Assignment(assignment) | Item::Value(assignment, _) => assignment.name.clone(),
     }
 }
 
@@ -302,6 +306,14 @@ enum Assigned<'a> {
 
 fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<Result<Target<'a>, String>> {
     match item {
+        Item::Value(assignment, text) => {
+            let subscript = match &assignment.index {
+                Some(word) => Some(shell.expand_string(word)?),
+                None => None,
+            };
+            let value = Some(Assigned::Text(text.clone()));
+            Ok(Ok(Target { name: assignment.name.clone(), subscript, append: assignment.append, value }))
+        }
         Item::Assignment(assignment) => {
             let Assignment { name, index, append, value } = assignment;
             let subscript = match index {
@@ -416,7 +428,8 @@ fn apply_one(shell: &mut Shell, builtin: &str, target: Target<'_>, wishes: &Wish
         }
     }
     if readonly_now(shell, &name) && (value.is_some() || wishes.remove.has(Attributes::READONLY)) {
-        shell.complain(format_args!("{builtin}: {name}: readonly variable"));
+        let by = if matches!(builtin, "export" | "readonly") { String::new() } else { format!("{builtin}: ") };
+        shell.complain(format_args!("{by}{name}: readonly variable"));
         return Ok(false);
     }
     set_up(shell, builtin, &name, subscript, append, value, wishes)

@@ -18,7 +18,9 @@ pub fn abbreviate_home(path: &str, home: &str) -> String {
 
 /// `path` from `base`, with `.` and `..` taken out by the letter.
 fn normalize(base: &str, path: &str) -> String {
+    let base = base.trim_end_matches('/');
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
+    let slashes = if whole.starts_with("//") && !whole.starts_with("///") { "//" } else { "/" };
     let mut parts: Vec<&str> = Vec::new();
     for part in whole.split('/') {
         match part {
@@ -29,7 +31,7 @@ fn normalize(base: &str, path: &str) -> String {
             part => parts.push(part),
         }
     }
-    format!("/{}", parts.join("/"))
+    format!("{slashes}{}", parts.join("/"))
 }
 
 fn is_directory(path: &str) -> bool {
@@ -208,7 +210,7 @@ pub(super) fn dirs(shell: &mut Shell, args: &[String]) -> Done {
         if is_place(arg) {
             let count = shell.directory_stack.len() + 1;
             let Some(place) = stack_place(arg, count) else {
-                shell.complain(format_args!("dirs: {arg}: directory stack index out of range"));
+                shell.complain(format_args!("dirs: {}: directory stack index out of range", arg.trim_start_matches(['+', '-'])));
                 return Ok(1);
             };
             let home = shell.get("HOME").unwrap_or_default();
@@ -230,7 +232,10 @@ pub(super) fn dirs(shell: &mut Shell, args: &[String]) -> Done {
                 'l' => long = true,
                 'p' => per_line = true,
                 'v' => numbered = true,
-                _ => return Ok(shell.refuse_option("dirs", &format!("-{letter}"))),
+                _ => {
+                    shell.complain(format_args!("dirs: {arg}: invalid number"));
+                    return Ok(shell.usage("dirs"));
+                }
             }
         }
     }
@@ -267,6 +272,10 @@ pub(super) fn pushd(shell: &mut Shell, args: &[String]) -> Done {
             shell.directory_stack.insert(0, old);
         }
         Some(text) if is_place(&text) => {
+            if shell.directory_stack.is_empty() {
+                shell.complain("pushd: directory stack empty");
+                return Ok(1);
+            }
             let Some(place) = stack_place(&text, count) else {
                 shell.complain(format_args!("pushd: {text}: directory stack index out of range"));
                 return Ok(1);
@@ -299,6 +308,10 @@ pub(super) fn popd(shell: &mut Shell, args: &[String]) -> Done {
     let mut stay = false;
     let mut place = 0;
     let count = shell.directory_stack.len() + 1;
+    if count == 1 && args.get(1).is_none_or(|arg| is_place(arg)) {
+        shell.complain("popd: directory stack empty");
+        return Ok(1);
+    }
     for arg in args.iter().skip(1) {
         match arg.as_str() {
             "-n" => stay = true,

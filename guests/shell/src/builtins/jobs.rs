@@ -73,7 +73,7 @@ pub(super) fn jobs(shell: &mut Shell, args: &[String]) -> Done {
         .cloned()
         .collect();
     let mut text = String::new();
-    for job in &chosen {
+    for job in chosen.iter().filter(|job| shell.interactive || job.status().is_none()) {
         if has('p') {
             text.push_str(&format!("{}\n", job.pid()));
         } else {
@@ -175,13 +175,22 @@ fn wait_job(shell: &mut Shell, number: usize) -> Waiting {
         .filter(|member| member.status.is_none())
         .map(|member| member.pid)
         .collect();
+    let text = shell.jobs.list.iter().find(|job| job.number == number).map(|job| job.text.clone()).unwrap_or_default();
     for pid in pids {
         if let Waiting::Interrupted(status) = wait_pid(shell, pid) {
             return Waiting::Interrupted(status);
         }
     }
     let status = shell.jobs.list.iter().find(|job| job.number == number).and_then(Job::status);
+    if let Some(status @ sys::WaitStatus::Signaled(signal)) = status
+        && signal != sys::Signal::TERM
+    {
+        let pid = shell.jobs.list.iter().find(|job| job.number == number).map_or(0, Job::pid);
+        shell.report_signal(pid, status, &text);
+    }
+    let pid = shell.jobs.list.iter().find(|job| job.number == number).map_or(0, Job::pid);
     shell.jobs.remove(number);
+    shell.close_coprocess(pid);
     Waiting::Ended(status.map_or(127, |status| i32::from(status.shell_code())))
 }
 
@@ -201,7 +210,7 @@ pub(super) fn wait(shell: &mut Shell, args: &[String]) -> Done {
         return wait_next(shell, &specs, variable.as_deref());
     }
     if specs.is_empty() {
-        let numbers: Vec<usize> = shell.jobs.list.iter().map(|job| job.number).collect();
+        let numbers: Vec<usize> = shell.jobs.list.iter().filter(|job| !job.foreign).map(|job| job.number).collect();
         for number in numbers {
             if let Waiting::Interrupted(status) = wait_job(shell, number) {
                 return after_interruption(shell, status);
@@ -255,7 +264,7 @@ fn wait_spec(shell: &mut Shell, spec: &str) -> (Waiting, Option<u32>) {
         shell.complain(format_args!("wait: `{spec}': not a pid or valid job spec"));
         return (Waiting::Ended(1), None);
     };
-    if let Some(job) = shell.jobs.of_pid(pid) {
+    if let Some(job) = shell.jobs.of_pid(pid).filter(|job| !job.foreign) {
         let number = job.number;
         if job.pid() == pid {
             return (wait_job(shell, number), Some(pid));
@@ -289,7 +298,7 @@ fn wait_next(shell: &mut Shell, specs: &[String], variable: Option<&str>) -> Don
         }
     }
     if specs.is_empty() {
-        numbers = shell.jobs.list.iter().map(|job| job.number).collect();
+        numbers = shell.jobs.list.iter().filter(|job| !job.foreign).map(|job| job.number).collect();
     }
     loop {
         let ended = shell.jobs.list.iter().find(|job| numbers.contains(&job.number) && job.status().is_some());

@@ -55,8 +55,6 @@ pub(super) fn kill(shell: &mut Shell, args: &[String]) -> Done {
             status = 1;
         }
     }
-    // A signal to ourselves acts before the next command.
-    shell.run_pending_traps()?;
     Ok(status)
 }
 

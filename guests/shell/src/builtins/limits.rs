@@ -23,7 +23,7 @@ pub(super) fn umask(shell: &mut Shell, args: &[String]) -> Done {
     };
     let new = if operand.starts_with(|c: char| c.is_ascii_digit()) {
         match u32::from_str_radix(operand, 8) {
-            Ok(mask) if mask <= 0o777 => mask,
+            Ok(mask) if mask <= 0o7777 => mask & 0o777,
             _ => {
                 shell.complain(format_args!("umask: {operand}: octal number out of range"));
                 return Ok(1);
@@ -79,6 +79,9 @@ fn apply_symbolic(mask: u32, text: &str) -> Result<u32, char> {
             who = 0o777;
         }
         let Some(operator) = chars.next() else { return Err(' ') };
+        if !matches!(operator, '=' | '+' | '-') {
+            return Err(operator);
+        }
         let mut bits = 0u32;
         for c in chars {
             bits |= match c {

@@ -40,7 +40,7 @@ fn describe(shell: &mut Shell, name: &str, search: Search) -> bool {
     let Search { style, all, .. } = search;
     if !search.force_path {
         if let Some(value) = shell.aliases.get(name).cloned()
-            && (shell.shopt(ShoptOption::ExpandAliases) || style == Style::Reusable && false)
+            && shell.shopt(ShoptOption::ExpandAliases)
         {
             let text = match style {
                 Style::Sentence => format!("{name} is aliased to `{value}'\n"),
@@ -162,7 +162,7 @@ pub(super) fn command(shell: &mut Shell, args: &[String]) -> Done {
     if has('v') || has('V') {
         let style = if has('V') { Style::Sentence } else { Style::Reusable };
         let search = Search { style, all: false, functions: true, force_path: false };
-        let mut status = i32::from(rest.is_empty());
+        let mut status = 0;
         for name in rest {
             if !describe(shell, name, search) {
                 if has('V') {
@@ -177,7 +177,22 @@ pub(super) fn command(shell: &mut Shell, args: &[String]) -> Done {
     if let Some(builtin) = shell.builtin(name) {
         return shell.run_builtin(builtin, rest);
     }
-    match shell.launch(rest, false) {
+    let path = has('p').then(|| shell.get("PATH"));
+    if path.is_some() {
+        shell.set_plain("PATH", "/bin:/usr/bin");
+        shell.assigned("PATH");
+    }
+    let launched = shell.launch(rest, false);
+    if let Some(path) = path {
+        match path {
+            Some(path) => shell.set_plain("PATH", path),
+            None => {
+                shell.unset_variable("PATH");
+            }
+        }
+        shell.assigned("PATH");
+    }
+    match launched {
         Ok(pid) => Ok(shell.wait_for(pid)),
         Err(status) => Ok(status),
     }
@@ -204,6 +219,10 @@ pub(super) fn hash(shell: &mut Shell, args: &[String]) -> Done {
         Err(wrong) => return Ok(shell.refuse_parsed("hash", &wrong)),
     };
     let has = |wanted: char| options.iter().any(|(letter, _)| *letter == wanted);
+    if !shell.on(crate::state::options::SetOption::HashAll) {
+        shell.complain("hash: hashing disabled");
+        return Ok(1);
+    }
     if has('r') {
         shell.hashed.clear();
     }
@@ -237,10 +256,7 @@ pub(super) fn hash(shell: &mut Shell, args: &[String]) -> Done {
         if let Some((_, path)) = options.iter().find(|(letter, _)| *letter == 'p') {
             shell.hashed.insert(name.clone(), (path.clone(), 0));
         } else if has('d') {
-            if shell.hashed.remove(name).is_none() {
-                shell.complain(format_args!("hash: {name}: not found"));
-                status = 1;
-            }
+            shell.hashed.remove(name);
         } else if has('t') {
             match shell.hashed.get(name).map(|(path, _)| path.clone()) {
                 Some(path) if operands.len() > 1 => shell.write(&format!("{name}\t{path}\n")),

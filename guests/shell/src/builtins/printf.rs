@@ -160,7 +160,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         rest = tail;
     }
     let Some((&letter, tail)) = rest.split_first() else {
-        shell.complain("printf: `%': missing format character");
+        shell.complain(format_args!("printf: `%{}': missing format character", bytes::decode(text)));
         arguments.failed = true;
         return None;
     };
@@ -285,8 +285,8 @@ fn integer(shell: &mut Shell, arguments: &mut Arguments<'_>) -> i64 {
         }
     }
     let out_of_range = |shell: &mut Shell, arguments: &mut Arguments<'_>| {
+        let _ = &arguments;
         shell.complain(format_args!("printf: warning: {text}: Numerical result out of range"));
-        arguments.failed = true;
     };
     match magnitude {
         Ok(value) if !negative && value <= u128::from(u64::MAX) => {

@@ -4,6 +4,7 @@ use super::parse_options;
 use crate::bytes;
 use crate::shell::{Done, Shell};
 use crate::state::assign::{Subscript, is_name};
+use crate::state::variables::Value;
 
 pub(super) fn mapfile(shell: &mut Shell, args: &[String]) -> Done {
     let (options, at) = match parse_options(args, "d:n:O:s:tu:C:c:") {
@@ -49,6 +50,10 @@ pub(super) fn mapfile(shell: &mut Shell, args: &[String]) -> Done {
     }
     let (name, _) = shell.resolve(&name);
     if shell.refuse_readonly(&name) {
+        return Ok(1);
+    }
+    if matches!(shell.variables.get(&name).map(|variable| &variable.value), Some(Value::Associative(_))) {
+        shell.complain(format_args!("mapfile: {name}: not an indexed array"));
         return Ok(1);
     }
     shell.output.flush();

@@ -307,7 +307,6 @@ fn unary(shell: &mut Shell, operator: &str, operand: &str) -> Result<bool, Wrong
         "-v" => shell.is_variable_set(operand)?,
         "-R" => shell.variables.get(operand).is_some_and(|variable| variable.attributes.has(Attributes::NAMEREF)),
         "-o" => SetOption::named(operand).is_some_and(|option| shell.on(option)),
-        "-t" if operand.trim().parse::<i64>().is_err() => return said(format!("{operand}: integer expression expected")),
         _ => file_test(operator, operand),
     })
 }

@@ -29,6 +29,10 @@ pub(super) fn unset(shell: &mut Shell, args: &[String]) -> Done {
                 status |= unset_function(shell, name);
                 continue;
             }
+            if !variables {
+                // It could only have been a function.
+                continue;
+            }
             shell.complain(format_args!("unset: `{name}': not a valid identifier"));
             false
         } else if !variables && shell.variables.get(name).is_none() && shell.functions.contains_key(name) {
@@ -78,7 +82,7 @@ fn unset_element(shell: &mut Shell, name: &str, subscript: &str) -> Done<bool> {
     }
     match &variable.value {
         Value::Indexed(_) if matches!(subscript, "@" | "*") => {
-            shell.variables.unset(&name);
+            shell.set_array(&name, []);
             return Ok(true);
         }
         Value::Associative(map) => {
@@ -87,8 +91,8 @@ fn unset_element(shell: &mut Shell, name: &str, subscript: &str) -> Done<bool> {
                 shell.variables.unset(&name);
                 return Ok(true);
             }
-            let key = subscript.trim_matches(['"', '\'']).to_owned();
-            return shell.unset_element(&name, &Subscript::Key(if map_has { subscript.to_owned() } else { key }));
+            let key = if map_has { subscript.to_owned() } else { shell.expand_subscript_text(subscript)? };
+            return shell.unset_element(&name, &Subscript::Key(key));
         }
         Value::Scalar(_) if subscript != "0" => {
             let number = shell.evaluate(subscript)?;

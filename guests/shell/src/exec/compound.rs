@@ -45,7 +45,10 @@ impl Shell {
     }
 
     fn run_subshell(&mut self, list: &List) -> Done {
-        self.run_subshell_with(|shell| shell.run_list_tail(list))
+        match self.fork_reporting(|shell| shell.run_list_tail(list)) {
+            Ok(pid) => Ok(self.wait_for_described(pid, || format!("( {} )", crate::print::list(list)))),
+            Err(status) => Ok(status),
+        }
     }
 
     pub(super) fn run_subshell_with(&mut self, body: impl FnOnce(&mut Self) -> Done) -> Done {
@@ -85,8 +88,8 @@ impl Shell {
                 Ok(Round::Next)
             }
             Err(Flow::Break(n)) => {
-                *status = 0;
-                self.status = 0;
+                *status = std::mem::take(&mut self.break_status);
+                self.status = *status;
                 if n > 1 { Err(Flow::Break(n - 1)) } else { Ok(Round::Stop) }
             }
             Err(Flow::Continue(n)) => {
@@ -289,7 +292,7 @@ impl Shell {
     fn case_matches(&mut self, text: &str, arm: &CaseArm) -> Done<bool> {
         for pattern in &arm.patterns {
             let pattern = self.expand_pattern(pattern)?;
-            if self.compile_pattern(&pattern).matches(text) {
+            if self.compile_pattern(&pattern, false).matches(text) {
                 return Ok(true);
             }
         }
@@ -321,25 +324,43 @@ fn menu(choices: &[String]) -> String {
     let digits = choices.len().to_string().len();
     let longest = choices.iter().map(|choice| choice.chars().count()).max().unwrap_or(0);
     let cell = longest + digits + 2 + 2;
-    let mut columns = (WIDTH / cell).max(1);
+    let columns = (WIDTH / cell).max(1);
     let mut rows = choices.len().div_ceil(columns);
-    columns = choices.len().div_ceil(rows);
+    let columns = choices.len().div_ceil(rows);
     if rows == 1 {
         rows = columns;
-        columns = 1;
     }
+    let first_digits = rows.to_string().len();
     let mut out = String::new();
     for row in 0..rows {
-        for column in 0..columns {
-            let Some(choice) = choices.get(row + column * rows) else { continue };
-            let entry = format!("{:>digits$}) {choice}", row + column * rows + 1);
-            out.push_str(&entry);
-            if choices.get(row + (column + 1) * rows).is_some() && column + 1 < columns {
-                let used = entry.chars().count();
-                out.push_str(&" ".repeat(cell.saturating_sub(used)));
+        let mut position = 0;
+        let mut at = row;
+        while let Some(choice) = choices.get(at) {
+            let width = if position == 0 { first_digits } else { digits };
+            out.push_str(&format!("{:>width$}) {choice}", at + 1));
+            let used = choice.chars().count() + width + 2;
+            at += rows;
+            if at >= choices.len() {
+                break;
             }
+            indent(&mut out, position + used, position + cell);
+            position += cell;
         }
         out.push('\n');
     }
     out
+}
+
+/// Moves from one column to another with tabs and blanks.
+fn indent(out: &mut String, mut from: usize, to: usize) {
+    const TAB: usize = 8;
+    while from < to {
+        if to / TAB > from / TAB {
+            out.push('\t');
+            from += TAB - from % TAB;
+        } else {
+            out.push(' ');
+            from += 1;
+        }
+    }
 }

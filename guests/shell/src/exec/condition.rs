@@ -68,7 +68,7 @@ impl Shell {
             "=" | "==" | "!=" => {
                 let pattern = self.expand_pattern(right)?;
                 self.trace_test(format_args!("{} {operator} {}", shown(&left_text), shown(&pattern)))?;
-                let matches = self.compile_pattern(&pattern).matches(&left_text);
+                let matches = self.compile_pattern(&pattern, true).matches(&left_text);
                 Ok(Some(matches == (operator != "!=")))
             }
             "=~" => self.match_regex(&left_text, right),

@@ -44,6 +44,19 @@ impl Shell {
         Ok(0)
     }
 
+    /// Forgets a coprocess that has ended.
+    pub(crate) fn close_coprocess(&mut self, pid: u32) {
+        let Some(at) = self.coprocesses.iter().position(|(_, own)| *own == pid) else { return };
+        let (name, _) = self.coprocesses.remove(at);
+        if let crate::state::variables::Value::Indexed(map) = self.value(&name) {
+            for fd in map.values().filter_map(|text| text.parse::<u32>().ok()) {
+                let _ = sys::close(fd);
+            }
+        }
+        self.unset_variable(&name);
+        self.unset_variable(&format!("{name}_PID"));
+    }
+
     /// Moves a descriptor to where bash puts a coprocess's ends; programs do not inherit it.
     fn own_end(&mut self, fd: u32) -> u32 {
         match (10..=HIGHEST).rev().find(|&fd| !sys::is_open(fd)) {

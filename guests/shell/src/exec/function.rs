@@ -42,7 +42,7 @@ impl Shell {
         let line = self.line;
         let outer = std::mem::replace(&mut self.positional, arguments.to_vec());
         let arguments = if self.shopt(crate::state::options::ShoptOption::ExtDebug) { arguments.to_vec() } else { Vec::new() };
-        self.frames.push(Frame { name: name.as_str().into(), source, call_line: line, function: true, arguments });
+        self.frames.push(Frame { name: name.as_str().into(), source, call_line: line, function: true, options: None, arguments });
         self.variables.push_scope(true);
         let loops = std::mem::take(&mut self.loops);
         self.call_depth += 1;
@@ -71,7 +71,9 @@ impl Shell {
         for name in self.variables.pop_scope() {
             self.assigned(&name);
         }
-        self.frames.pop();
+        if let Some(options) = self.frames.pop().and_then(|frame| frame.options) {
+            self.options = options;
+        }
         self.positional = outer;
         self.line = line;
         result

@@ -82,6 +82,8 @@ impl Shell {
                 let _ = sys::close(fd);
             }
             shell.output.look();
+            shell.stdin_fed += u32::from(input.is_some());
+            shell.fresh_child = true;
             shell.run_command(command, true)
         }))
     }
@@ -104,7 +106,9 @@ impl Shell {
                 let _ = sys::signal_action(sys::Signal::INT, sys::Disposition::Ignore);
                 let _ = sys::signal_action(sys::Signal::QUIT, sys::Disposition::Ignore);
                 let flags = sys::OpenFlags { read: true, ..sys::OpenFlags::default() };
-                if let Ok(fd) = sys::open(std::path::Path::new("/dev/null"), flags, 0) {
+                if shell.stdin_fed == 0
+                    && let Ok(fd) = sys::open(std::path::Path::new("/dev/null"), flags, 0)
+                {
                     let _ = sys::dup2(fd, 0);
                     if fd != 0 {
                         let _ = sys::close(fd);
@@ -112,6 +116,7 @@ impl Shell {
                 }
             }
             shell.lenient = 0;
+            shell.fresh_child = true;
             shell.run_and_or(and_or, true)
         });
         match pid {

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::pattern::{Directories, Entry, EntryKind};
-use crate::shell::{Done, Flow, Origin, Shell};
+use crate::shell::{Done, Flow, Shell};
 use crate::state::signals::{Event, signal_description};
 
 /// The shell's own descriptors begin here; scripts rarely go this far.
@@ -45,8 +45,7 @@ impl Shell {
         self.subshell += 1;
         self.output.forget_captures();
         self.reset_traps();
-        self.jobs.list.clear();
-        self.jobs.past.clear();
+        self.jobs.disown_all();
         self.coprocesses.clear();
         self.loops = 0;
     }
@@ -55,6 +54,12 @@ impl Shell {
     pub fn finish(&mut self, status: i32) -> u8 {
         self.status = status;
         let mut status = status;
+        if !self.traps.commands.is_empty()
+            && let Err(Flow::Exit(code)) = self.run_pending_traps()
+        {
+            status = code;
+            self.status = code;
+        }
         self.exiting = true;
         if let Some(command) = self.traps.armed(Event::EXIT) {
             self.traps.commands.remove(&Event::EXIT);
@@ -75,10 +80,7 @@ impl Shell {
         let target = i32::try_from(pid).unwrap_or(-1);
         loop {
             match sys::wait(target, 0) {
-                Ok(Some(waited)) => {
-                    self.report_signal(pid, waited.status);
-                    return i32::from(waited.status.shell_code());
-                }
+                Ok(Some(waited)) => return i32::from(waited.status.shell_code()),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return 127,
@@ -87,17 +89,12 @@ impl Shell {
     }
 
     /// Says how a program died, as a shell without job control does.
-    pub(super) fn report_signal(&mut self, pid: u32, status: sys::WaitStatus) {
+    pub(crate) fn report_signal(&mut self, pid: u32, status: sys::WaitStatus, text: &str) {
         let sys::WaitStatus::Signaled(signal) = status else { return };
-        let number = u32::from(signal.number());
-        if number == 2 || number == 13 {
-            return;
-        }
-        let line = self.line;
-        let text = self.current_command.clone();
-        let message = format!("{pid:>5} {:<23} {text}", signal_description(number));
-        if self.subshell == 0 || self.origin != Origin::CommandString {
-            self.complain_at(line, message);
+        match u32::from(signal.number()) {
+            2 | 13 => {}
+            15 => self.write_error("Terminated\n"),
+            number => self.complain(format_args!("{pid:>5} {:<23} {text}", signal_description(number))),
         }
     }
 
@@ -114,7 +111,10 @@ impl Shell {
 }
 
 /// The file system as pathname expansion sees it.
-pub struct RealFiles;
+pub struct RealFiles {
+    /// Whether `.` and `..` are listed: `shopt -u globskipdots`.
+    pub dots: bool,
+}
 
 impl Directories for RealFiles {
     fn list(&mut self, path: &str) -> Vec<Entry> {
@@ -125,7 +125,10 @@ impl Directories for RealFiles {
             Ok(kind) if kind.is_symlink() => EntryKind::Link,
             _ => EntryKind::Other,
         };
-        entries.flatten().map(|entry| Entry { name: super::from_os(&entry.file_name()), kind: kind(&entry) }).collect()
+        let dots = [".", ".."].map(|name| Entry { name: name.to_owned(), kind: EntryKind::Directory });
+        let dots = dots.into_iter().filter(|_| self.dots);
+        dots.chain(entries.flatten().map(|entry| Entry { name: super::from_os(&entry.file_name()), kind: kind(&entry) }))
+            .collect()
     }
 
     fn exists(&mut self, path: &str) -> bool {

@@ -113,7 +113,13 @@ impl Shell {
             entry.1 += 1;
         }
         self.output.flush();
+        if replace {
+            self.shift_level(-1);
+        }
         let request = self.request(&path, args);
+        if replace {
+            self.shift_level(1);
+        }
         let error = match self.start(&request, replace) {
             Ok(pid) => return Ok(pid),
             Err(error) => error,
@@ -122,6 +128,13 @@ impl Shell {
             return self.launch_script(&path, args, replace);
         }
         Err(self.refuse_program(&path, name, &error))
+    }
+
+    /// A program that takes our place is not one level deeper.
+    fn shift_level(&mut self, by: i64) {
+        if let Some(level) = self.get("SHLVL").and_then(|text| text.parse::<i64>().ok()) {
+            self.set_plain("SHLVL", (level + by).max(0).to_string());
+        }
     }
 
     fn start(&mut self, request: &sys::Request, replace: bool) -> std::io::Result<u32> {
@@ -177,7 +190,7 @@ impl Shell {
     pub(crate) fn refuse_missing_program(&mut self, name: &str) -> i32 {
         if name.contains('/') {
             self.complain(format_args!("{name}: No such file or directory"));
-        } else if self.variables.get("PATH").is_none() {
+        } else if self.get("PATH").is_none_or(|path| path.is_empty()) {
             self.complain(format_args!("{name}: No such file or directory"));
         } else {
             self.complain(format_args!("{name}: command not found"));

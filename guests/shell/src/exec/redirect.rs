@@ -259,7 +259,7 @@ impl Shell {
             if default == 1 && redirect.fd == RedirectFd::Default && !moves {
                 return self.output_and_error(&name, false, saved);
             }
-            return Err(Refusal::Said(format!("{}: ambiguous redirect", crate::print::word(word))));
+            return Err(Refusal::Said(format!("{name}: ambiguous redirect")));
         };
         if !sys::is_open(from) {
             return Err(Refusal::Said(format!("{source}: Bad file descriptor")));

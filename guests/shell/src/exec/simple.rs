@@ -3,7 +3,7 @@
 use crate::ast::{Argument, Assignment, SimpleCommand, Word};
 use crate::builtins::{self, Builtin};
 use crate::shell::{Done, Flow, Shell};
-use crate::state::options::{SetOption, ShoptOption};
+use crate::state::options::SetOption;
 use crate::state::signals::Event;
 
 /// An argument of a declaring builtin.
@@ -13,6 +13,8 @@ pub enum Item<'a> {
     Text(String),
     /// An assignment, not yet expanded.
     Assignment(&'a Assignment),
+    /// An assignment of one string, which is expanded.
+    Value(&'a Assignment, String),
 }
 
 /// What a command's name stands for.
@@ -26,6 +28,7 @@ impl Shell {
     /// Runs a simple command. With `last`, a program may take the place of this process.
     pub(super) fn run_simple(&mut self, simple: &SimpleCommand, last: bool) -> Done {
         self.line = simple.line;
+        self.fresh_child = false;
         if !self.traps.commands.is_empty() {
             self.before_command(simple)?;
         }
@@ -40,7 +43,7 @@ impl Shell {
 
     fn before_command(&mut self, simple: &SimpleCommand) -> Done<()> {
         self.run_pending_traps()?;
-        if self.traps.running.is_empty() || !self.traps.running.contains(&Event::Debug) {
+        if self.traps.running.is_empty() {
             self.current_command = crate::shown::simple(simple).into();
         }
         self.debug_trap()
@@ -216,25 +219,19 @@ impl Shell {
         }
         let replace = last && self.may_be_replaced();
         match self.launch(args, replace) {
-            Ok(pid) => {
-                if self.traps.commands.is_empty() {
-                    return Ok(self.wait_for_described(pid, || crate::shown::simple(simple)));
-                }
-                Ok(self.wait_for(pid))
-            }
+            Ok(pid) => Ok(self.wait_for_described(pid, || crate::shown::simple(simple))),
             Err(status) => Ok(status),
         }
     }
 
-    fn wait_for_described(&mut self, pid: u32, text: impl FnOnce() -> String) -> i32 {
+    pub(super) fn wait_for_described(&mut self, pid: u32, text: impl FnOnce() -> String) -> i32 {
         self.output.flush();
         let target = i32::try_from(pid).unwrap_or(-1);
         loop {
             match sys::wait(target, 0) {
                 Ok(Some(waited)) => {
                     if let sys::WaitStatus::Signaled(_) = waited.status {
-                        self.current_command = text().into();
-                        self.report_signal(pid, waited.status);
+                        self.report_signal(pid, waited.status, &text());
                     }
                     return i32::from(waited.status.shell_code());
                 }
@@ -254,7 +251,7 @@ impl Shell {
         let saved = match self.apply_redirects(&simple.redirects)? {
             Ok(saved) => saved,
             Err(status) => {
-                return if self.interactive || self.shopt(ShoptOption::ExecFail) { Ok(status) } else { Err(Flow::Exit(status)) };
+                return if self.on(SetOption::Posix) { Err(Flow::Exit(status)) } else { Ok(status) };
             }
         };
         let scoped = !simple.assignments.is_empty();
@@ -291,7 +288,13 @@ impl Shell {
                     self.expand_word(word, &mut texts)?;
                     items.extend(texts.into_iter().map(Item::Text));
                 }
-                Argument::Assignment(assignment) => items.push(Item::Assignment(assignment)),
+                Argument::Assignment(assignment) => match &assignment.value {
+                    crate::ast::AssignedValue::Scalar(word) => {
+                        let value = self.expand_assigned(word)?;
+                        items.push(Item::Value(assignment, value));
+                    }
+                    crate::ast::AssignedValue::Array(_) => items.push(Item::Assignment(assignment)),
+                },
             }
         }
         let name = match items.first() {
@@ -312,7 +315,7 @@ impl Shell {
                 _ => name,
             };
             if self.on(SetOption::XTrace) {
-                self.trace_items(&items)?;
+                self.trace_items(&name, &items)?;
             }
             let items: Vec<Item<'_>> = items.into_iter().skip(skip).collect();
             return self.with_surroundings(simple, |shell| run(shell, &name, items));
@@ -322,6 +325,14 @@ impl Shell {
             match item {
                 Item::Text(text) => args.push(text),
                 Item::Assignment(assignment) => args.push(self.assignment_text(assignment)?),
+                Item::Value(assignment, value) => {
+                    let index = match &assignment.index {
+                        Some(word) => format!("[{}]", self.expand_string(word)?),
+                        None => String::new(),
+                    };
+                    let operator = if assignment.append { "+=" } else { "=" };
+                    args.push(format!("{}{index}{operator}{value}", assignment.name));
+                }
             }
         }
         if self.on(SetOption::XTrace) {

@@ -1,26 +1,39 @@
 //! Running text: `eval`, traps, sourced files, and what the shell itself was given.
 
+use std::borrow::Cow;
+
 use crate::shell::{Done, Flow, Shell};
+use crate::state::options::SetOption;
 use crate::syntax::{Parser, SyntaxError};
 
 impl Shell {
     /// Parses and runs text, one complete command line at a time.
-    pub fn run_text(&mut self, text: &str, first_line: u32) -> Done {
-        self.run_parser(Parser::starting_at(text, self.syntax_options(), first_line), false)
+    pub fn run_text(&mut self, text: &str, first_line: u32, input: Option<&'static str>) -> Done {
+        let outer = std::mem::replace(&mut self.input_name, input);
+        let parser = Parser::starting_at(&ended(text), self.syntax_options(), first_line);
+        let result = self.run_parser(parser, false);
+        self.input_name = outer;
+        result
     }
 
     /// As [`Shell::run_text`], where nothing comes after: the last program may take the process over.
-    pub fn run_text_tail(&mut self, text: &str) -> Done {
-        self.run_parser(Parser::new(text, self.syntax_options()), true)
+    pub fn run_text_tail(&mut self, text: &str, input: Option<&'static str>) -> Done {
+        self.input_name = input;
+        self.run_parser(Parser::new(&ended(text), self.syntax_options()), true)
     }
 
     fn run_parser(&mut self, mut parser: Parser, tail: bool) -> Done {
         let mut status = 0;
         loop {
             parser.options = self.syntax_options();
+            let before = self.on(SetOption::Verbose).then(|| parser.rest().to_owned());
             let next = parser.next();
+            if let Some(before) = before {
+                let read = before.get(..before.len() - parser.rest().len()).unwrap_or_default().to_owned();
+                self.write_error(&read);
+            }
             for warning in parser.take_warnings() {
-                self.complain_at(warning.line, format_args!("warning: {}", warning.message));
+                self.complain_at(warning.line, &warning.message);
             }
             let list = match next {
                 Ok(Some(list)) => list,
@@ -53,22 +66,27 @@ impl Shell {
 
     /// Says what is wrong with the syntax.
     pub fn report_syntax(&mut self, error: &SyntaxError) {
-        self.complain_at(error.line, &error.message);
+        self.complain_syntax(error.line, &error.message);
         if let Some(second) = &error.second {
-            self.complain_at(error.line, second);
+            self.complain_syntax(error.line, second);
         }
     }
 
     /// Runs a trap's or `eval`'s text whose syntax errors do not end the shell.
     pub(crate) fn run_eval(&mut self, text: &str) -> Done {
         let line = self.line;
-        let result = self.run_text(text, line);
+        let result = self.run_text(text, line, Some("eval"));
         self.line = line;
         match result {
             Err(Flow::Discard(status)) if self.subshell == 0 => Ok(status),
             other => other,
         }
     }
+}
+
+/// Text whose last line is ended, as the parser's messages and here-documents want it.
+fn ended(text: &str) -> Cow<'_, str> {
+    if text.is_empty() || text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) }
 }
 
 /// Only blanks and comments are left.

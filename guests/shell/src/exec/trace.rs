@@ -53,21 +53,35 @@ impl Shell {
         self.trace_text(&format!("{name}{operator}{value}"))
     }
 
-    pub(super) fn trace_items(&mut self, items: &[Item<'_>]) -> Done<()> {
+    pub(super) fn trace_items(&mut self, name: &str, items: &[Item<'_>]) -> Done<()> {
         let mut words = Vec::with_capacity(items.len());
+        let mut after = Vec::new();
         for item in items {
             words.push(match item {
                 Item::Text(text) => quote::traced(text).into_owned(),
-                Item::Assignment(assignment) => match (&assignment.value, &assignment.index) {
-                    (AssignedValue::Scalar(word), None) => {
-                        let value = self.expand_assigned(word)?;
-                        quote::traced(&format!("{}{}{value}", assignment.name, if assignment.append { "+=" } else { "=" }))
-                            .into_owned()
+                Item::Value(assignment, value) => {
+                    let operator = if assignment.append { "+=" } else { "=" };
+                    if matches!(name, "export" | "readonly") {
+                        after.push((assignment.name.clone(), assignment.append, value.clone()));
                     }
-                    _ => crate::shown::assignment(assignment),
-                },
+                    match &assignment.index {
+                        None => quote::traced(&format!("{}{operator}{value}", assignment.name)).into_owned(),
+                        Some(index) => {
+                            format!("{}[{}]{operator}{}", assignment.name, crate::print::word(index), quote::traced(value))
+                        }
+                    }
+                }
+                Item::Assignment(assignment) => {
+                    let text = crate::shown::assignment(assignment);
+                    self.trace_text(&text)?;
+                    assignment.name.clone()
+                }
             });
         }
-        self.trace_text(&words.join(" "))
+        self.trace_text(&words.join(" "))?;
+        for (name, append, value) in after {
+            self.trace_assignment(&name, append, &value)?;
+        }
+        Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Shell {
         if matches!(event, Event::Err | Event::Debug) {
             self.lenient = 1;
         }
-        let result = self.run_text(command, line);
+        let result = self.run_text(command, line, Some(if event == Event::EXIT { "exit trap" } else { "trap" }));
         self.lenient = lenient;
         self.traps.running.retain(|running| *running != event);
         self.line = line;

@@ -166,19 +166,19 @@ impl Shell {
 
     fn compile_operand(&mut self, word: &Word) -> Done<Pattern> {
         let text = self.expand_pattern(word)?;
-        Ok(self.compile_pattern(&text))
+        Ok(self.compile_pattern(&text, false))
     }
 
-    /// A pattern as `case`, `[[` and expansions match it.
-    pub(crate) fn compile_pattern(&self, text: &str) -> Pattern {
-        let flags = Flags { extglob: self.shopt(ShoptOption::ExtGlob), nocase: self.shopt(ShoptOption::NoCaseMatch) };
+    /// A pattern as `case`, `[[` (which always has `extglob`) and expansions match it.
+    pub(crate) fn compile_pattern(&self, text: &str, extglob: bool) -> Pattern {
+        let flags = Flags { extglob: extglob || self.shopt(ShoptOption::ExtGlob), nocase: self.shopt(ShoptOption::NoCaseMatch) };
         Pattern::compile(&[(text, false)], flags)
     }
 
     fn replace(&mut self, anchor: ReplaceAnchor, pattern: &Word, replacement: Option<&Word>, value: Expanded) -> Done<Expanded> {
         let text = self.expand_pattern(pattern)?;
         let empty = text.is_empty();
-        let pattern = self.compile_pattern(&text);
+        let pattern = self.compile_pattern(&text, false);
         let ampersand = self.shopt(ShoptOption::PatSubReplacement);
         let replacement = match replacement {
             None => String::new(),

@@ -94,6 +94,12 @@ impl Shell {
             self.complain(format_args!("{target}: invalid variable name"));
             return Err(Flow::Discard(1));
         };
+        if matches!(parameter.operation, Operation::Get)
+            && self.on(SetOption::NoUnset)
+            && matches!(self.parameter_value(&name, index.as_ref())?, Expanded::Unset)
+        {
+            return Err(self.fatal(format_args!("!{shown}: unbound variable")));
+        }
         self.expand_operation(&name, index.as_ref(), &parameter.operation, mode, out)
     }
 

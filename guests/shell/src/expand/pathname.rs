@@ -39,9 +39,10 @@ impl Shell {
             dotglob: self.shopt(ShoptOption::DotGlob) || !ignore.is_empty(),
             globstar: self.shopt(ShoptOption::GlobStar),
         };
-        let mut found = pattern::glob(pieces, &mut crate::exec::RealFiles, options)?;
+        let mut found =
+            pattern::glob(pieces, &mut crate::exec::RealFiles { dots: !self.shopt(ShoptOption::GlobSkipDots) }, options)?;
         if !ignore.is_empty() {
-            let patterns: Vec<_> = ignore.iter().map(|text| self.compile_pattern(text)).collect();
+            let patterns: Vec<_> = ignore.iter().map(|text| self.compile_pattern(text, false)).collect();
             found.retain(|path| !matches!(path.as_str(), "." | "..") && !patterns.iter().any(|pattern| pattern.matches(path)));
         }
         Some(found)

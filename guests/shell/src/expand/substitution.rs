@@ -48,8 +48,10 @@ impl Shell {
         if in_place(self, body) {
             self.output.capture();
             self.lenient += 1;
+            self.trace_level += 1;
             let result = self.run_list(body);
             self.lenient -= 1;
+            self.trace_level -= 1;
             let output = self.output.release();
             self.status = match result {
                 Ok(status) | Err(Flow::Discard(status) | Flow::Exit(status) | Flow::Return(status)) => status,
@@ -69,6 +71,7 @@ impl Shell {
                 let _ = sys::dup2(write, 1);
                 let _ = sys::close(write);
                 shell.output.look();
+                shell.trace_level += 1;
                 if !shell.on(SetOption::Posix) && !shell.shopt(ShoptOption::InheritErrExit) {
                     shell.options.set(SetOption::ErrExit, false);
                 }

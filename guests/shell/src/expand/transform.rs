@@ -179,7 +179,11 @@ impl Shell {
         if as_one {
             let texts: Vec<String> =
                 pairs.iter().map(|(key, value)| format!("{} {}", quote::key(key), quote::declared(value))).collect();
-            return Some(Expanded::One(texts.join(" ")));
+            let mut text = texts.join(" ");
+            if matches!(self.variables.get(&name).map(|variable| &variable.value), Some(Value::Associative(_))) {
+                text.push(' ');
+            }
+            return Some(Expanded::One(text));
         }
         Some(Expanded::Many { values: pairs.into_iter().flat_map(|(key, value)| [key, value]).collect(), joined })
     }

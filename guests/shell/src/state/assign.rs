@@ -129,9 +129,21 @@ impl Shell {
     /// Works out a subscript's text for this variable: a key, or arithmetic.
     pub fn subscript(&mut self, name: &str, text: &str) -> Done<Subscript> {
         if matches!(self.variables.get(name).map(|variable| &variable.value), Some(Value::Associative(_))) {
-            return Ok(Subscript::Key(text.to_owned()));
+            return Ok(Subscript::Key(self.expand_subscript_text(text)?));
         }
-        Ok(Subscript::Number(self.evaluate(text)?))
+        let text = self.expand_subscript_text(text)?;
+        Ok(Subscript::Number(self.evaluate(&text)?))
+    }
+
+    /// Expands a subscript that was found in a text at run time.
+    pub(crate) fn expand_subscript_text(&mut self, text: &str) -> Done<String> {
+        if !text.contains(['$', '`', '"', '\'', '\\']) {
+            return Ok(text.to_owned());
+        }
+        match crate::syntax::parse_shell_word(text, self.syntax_options()) {
+            Ok(word) => self.expand_string(&word),
+            Err(_) => Ok(text.to_owned()),
+        }
     }
 
     /// Says that a variable is readonly when it is.

@@ -22,6 +22,8 @@ pub struct Job {
     pub text: String,
     /// `jobs` or `wait` has told that it ended.
     pub reported: bool,
+    /// It belongs to the shell that this one was forked from: shown, but not ours to wait for.
+    pub foreign: bool,
     /// `disown -h`.
     pub keep_on_hangup: bool,
 }
@@ -58,10 +60,17 @@ pub struct Jobs {
 impl Jobs {
     /// Adds a job and returns its number.
     pub fn add(&mut self, pids: &[u32], text: String) -> usize {
+        self.list.retain(|job| !job.foreign);
         let number = self.list.iter().map(|job| job.number).max().unwrap_or(0) + 1;
         let members = pids.iter().map(|&pid| Member { pid, status: None }).collect();
-        self.list.push(Job { number, members, text, reported: false, keep_on_hangup: false });
+        self.list.push(Job { number, members, text, reported: false, foreign: false, keep_on_hangup: false });
         number
+    }
+
+    /// In a forked copy of the shell: the jobs are the parent's.
+    pub fn disown_all(&mut self) {
+        self.list.iter_mut().for_each(|job| job.foreign = true);
+        self.past.clear();
     }
 
     /// Notes that a process ended.
@@ -78,6 +87,7 @@ impl Jobs {
         let running: Vec<u32> = self
             .list
             .iter()
+            .filter(|job| !job.foreign)
             .flat_map(|job| &job.members)
             .filter(|member| member.status.is_none())
             .map(|member| member.pid)
