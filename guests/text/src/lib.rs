@@ -3,7 +3,9 @@
 //! Each function is the whole of a process: it reads descriptor 0 and files, writes descriptors 1 and 2 and returns its
 //! status. Which of them runs is decided by the caller through [`find`].
 
+pub mod accounts;
 pub mod awk;
+pub mod find;
 pub mod getopt;
 pub mod glob;
 pub mod grep;
@@ -13,6 +15,7 @@ pub mod process;
 pub mod sed;
 pub mod time;
 pub mod utf8;
+pub mod xargs;
 
 use std::ffi::OsString;
 
@@ -23,11 +26,13 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("awk", awk::awk),
     ("egrep", grep::egrep),
     ("fgrep", grep::fgrep),
+    ("find", find::find),
     ("gawk", awk::awk),
     ("grep", grep::grep),
     ("mawk", awk::awk),
     ("nawk", awk::awk),
     ("sed", sed::sed),
+    ("xargs", xargs::xargs),
 ];
 
 const NAMES: [&str; UTILITIES.len()] = {

@@ -52,7 +52,7 @@ impl Stream {
                 Err(error) => {
                     let text = io::strerror(&error);
                     let directory = text == "Is a directory";
-                    let what = if directory { "couldn't read" } else { "can't read" };
+                    let what = if directory { "read error on" } else { "can't read" };
                     warn!("sed: {what} {}: {text}", show(&name));
                     self.failed = if directory { 4 } else { 2 };
                 }
