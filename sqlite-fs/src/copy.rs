@@ -70,7 +70,7 @@ impl Database {
         let target = Connection::open_with_flags(file_uri(path, "rw")?, flags)?;
         schema::tune_writer(&target, true, Durability::CrashSafe)?;
         // A file that is thrown away on any error needs neither a journal nor a sync of each page.
-        target.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")?;
+        target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
         schema::create(&target, self.shared.options.clock.now(), false)?;
         self.copy_rows(&target, export)
     }

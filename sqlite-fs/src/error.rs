@@ -157,6 +157,14 @@ pub enum Error {
     /// The file is damaged.
     #[error("the database is damaged: {0}")]
     Damaged(String),
+    /// A file from elsewhere breaks a rule, so nothing of it was taken in.
+    #[error("the file was refused: {rule}: {detail}")]
+    Refused {
+        /// The rule, as [`Violation::rule`](crate::Violation::rule) names it.
+        rule: &'static str,
+        /// Where it is broken.
+        detail: String,
+    },
     /// SQLite gave up the transaction after an error; nothing of it is stored.
     #[error("the transaction was rolled back: {0}")]
     RolledBack(String),

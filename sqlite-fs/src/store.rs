@@ -200,7 +200,7 @@ impl Store {
     }
 
     fn trim_names(&mut self) {
-        self.names.trim(self.cache_bytes / BYTES_PER_NAME);
+        self.names.trim(self.cache_bytes / BYTES_PER_NAME, self.orphans.keys());
     }
 
     /// Keeps the caches within their bounds.
@@ -229,11 +229,16 @@ impl Store {
         Ok(())
     }
 
-    fn write_all(&mut self) -> Result<(), Fault> {
+    /// Brings the rows to what a commit would store.
+    pub(crate) fn settle(&mut self) -> Result<(), Fault> {
         self.drop_orphans()?;
         self.flush_chunks()?;
         self.fill_holes()?;
-        self.flush_nodes()?;
+        self.flush_nodes()
+    }
+
+    fn write_all(&mut self) -> Result<(), Fault> {
+        self.settle()?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
     }

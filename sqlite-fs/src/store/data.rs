@@ -85,11 +85,11 @@ impl Store {
     }
 
     /// Brings a chunk into memory; a missing row is empty, a short one is padded when it is used.
-    fn load(&mut self, ino: Ino, index: u64, has_data: bool) -> Result<(), Fault> {
+    fn load(&mut self, ino: Ino, index: u64) -> Result<(), Fault> {
         if self.chunks.get(ino, index).is_some() {
             return Ok(());
         }
-        let data = if has_data { rows::chunk(&self.connection, ino, index, <[u8]>::to_vec)? } else { None };
+        let data = if self.file(ino)?.has_data { rows::chunk(&self.connection, ino, index, <[u8]>::to_vec)? } else { None };
         let mut data = data.unwrap_or_default();
         data.truncate(self.chunk_bytes);
         self.make_room()?;
@@ -106,8 +106,7 @@ impl Store {
     }
 
     pub(crate) fn read(&mut self, ino: Ino, mut offset: u64, buffer: &mut [u8]) -> Result<usize, Fault> {
-        let node = self.file(ino)?;
-        let (size, has_data) = (node.stat.size, node.has_data);
+        let size = self.file(ino)?.stat.size;
         let total = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
         let mut done = 0;
         while let Some(rest) = buffer.get_mut(done..total).filter(|rest| !rest.is_empty()) {
@@ -116,7 +115,8 @@ impl Store {
             let whole = part.start == 0 && part.len == self.chunk_len(size, part.index);
             if whole && self.chunks.get(ino, part.index).is_none() {
                 // Nobody asks twice for a chunk that was read whole: do not keep it.
-                let copied = match has_data {
+                // Asked anew for each chunk: making room for another one may have written this one back.
+                let copied = match self.file(ino)?.has_data {
                     true => rows::chunk(&self.connection, ino, part.index, |data| rows::copy(data, 0, out))?,
                     false => None,
                 };
@@ -125,7 +125,7 @@ impl Store {
                 }
                 self.breathe()?;
             } else {
-                self.load(ino, part.index, has_data)?;
+                self.load(ino, part.index)?;
                 let data = self.chunks.get(ino, part.index).map_or(&[][..], |chunk| &chunk.data);
                 rows::copy(data, part.start, out);
             }
@@ -167,11 +167,10 @@ impl Store {
 
     /// Grows the file with zeros, in memory only: whole chunks of them get their rows at commit.
     fn grow(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
-        let node = self.file(ino)?;
-        let (old, has_data) = (node.stat.size, node.has_data);
+        let old = self.file(ino)?.stat.size;
         let tail = old / self.chunk_bytes as u64;
         if old % self.chunk_bytes as u64 != 0 {
-            self.load(ino, tail, has_data)?;
+            self.load(ino, tail)?;
             let len = self.chunk_len(size, tail);
             if let Some(chunk) = self.chunks.get_mut(ino, tail) {
                 let before = chunk.data.capacity();
@@ -222,8 +221,7 @@ impl Store {
     }
 
     fn write_part(&mut self, ino: Ino, part: &Part, input: &[u8]) -> Result<(), Fault> {
-        let node = self.file(ino)?;
-        let (size, has_data) = (node.stat.size, node.has_data);
+        let size = self.file(ino)?.stat.size;
         if part.len == self.chunk_bytes && self.chunks.get(ino, part.index).is_none() {
             // A whole chunk at once goes straight to its row.
             self.breathe()?;
@@ -232,8 +230,12 @@ impl Store {
             return Ok(());
         }
         let logical = self.chunk_len(size, part.index);
-        let replaces = part.start == 0 && part.len >= logical;
-        self.load(ino, part.index, has_data && !replaces)?;
+        if part.start == 0 && part.len >= logical && self.chunks.get(ino, part.index).is_none() {
+            self.make_room()?;
+            self.chunks.insert(ino, part.index, Vec::new());
+        } else {
+            self.load(ino, part.index)?;
+        }
         let Some(chunk) = self.chunks.get_mut(ino, part.index) else { return Err(FsError::Io.into()) };
         let before = chunk.data.capacity();
         let end = part.start + part.len;
@@ -290,7 +292,7 @@ impl Store {
             let tail = size / self.chunk_bytes as u64;
             let len = self.chunk_len(size, tail);
             if len > 0 {
-                self.load(ino, tail, has_data)?;
+                self.load(ino, tail)?;
                 if let Some(chunk) = self.chunks.get_mut(ino, tail) {
                     // A missing row is a hole: it becomes the zeros it stands for.
                     chunk.data.resize(len, 0);

@@ -50,9 +50,11 @@ impl Names {
         }
     }
 
-    pub(super) fn trim(&mut self, most: usize) {
+    /// Forgets everything when it is too much, but for the places of `keep`, which no row knows.
+    pub(super) fn trim<'a>(&mut self, most: usize, keep: impl Iterator<Item = &'a Ino>) {
         if self.count > most || self.places.len() > most {
-            *self = Self::default();
+            let kept = keep.filter_map(|ino| Some((*ino, self.places.remove(ino)?))).collect();
+            *self = Self { places: kept, ..Self::default() };
         }
     }
 }

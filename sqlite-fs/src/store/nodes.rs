@@ -100,6 +100,14 @@ impl Store {
         })
     }
 
+    /// Gives an inode the attributes it had elsewhere.
+    pub(crate) fn set_stat(&mut self, stat: Stat) -> Result<(), Fault> {
+        let node = self.node(stat.ino)?;
+        node.stat = stat;
+        node.dirty = true;
+        Ok(())
+    }
+
     fn change_attributes(&mut self, ino: Ino, change: impl FnOnce(&mut Stat)) -> Result<(), Fault> {
         let now = self.now();
         let node = self.node(ino)?;

@@ -1,0 +1,128 @@
+//! Taking in a file from elsewhere: AgentFS's, LocalSandbox's or one of ours.
+//!
+//! The file is hostile until proven otherwise. It is copied under a private name, opened read-only and immutable, and
+//! only named columns of named tables are selected; each value is checked and written into a fresh database of ours.
+//! Nothing of the file's own schema, and nothing beside the file (a journal, a write-ahead log), ever acts.
+
+mod convert;
+mod source;
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::check;
+use crate::database::Database;
+use crate::error::{Error, FsError};
+use crate::options::Options;
+use crate::store::Store;
+use source::Source;
+
+/// What an import may take.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// Size of the file, and of all files in it together.
+    pub max_bytes: u64,
+    /// Rows of one table.
+    pub max_rows: u64,
+    /// Also read the write-ahead log beside the file. Only for a file of one's own that was not closed well: a log is
+    /// replayed page by page, and whoever made the log decides what the file says.
+    pub write_ahead_log: bool,
+}
+
+impl Default for Import {
+    fn default() -> Self {
+        Self { deadline: None, max_bytes: 16 << 30, max_rows: 20_000_000, write_ahead_log: false }
+    }
+}
+
+/// What an import brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Files, directories and symbolic links.
+    pub inodes: u64,
+    /// Keys.
+    pub keys: u64,
+    /// Recorded calls.
+    pub calls: u64,
+    /// What was left out or put right, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl Imported {
+    fn note(&mut self, text: String) {
+        const NOTES_MAX: usize = 100;
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(text);
+        }
+    }
+}
+
+/// Why a file is not taken in.
+pub(crate) fn refused(rule: &'static str, detail: impl Into<String>) -> Error {
+    Error::Refused { rule, detail: detail.into() }
+}
+
+impl Database {
+    /// Makes a fresh database from a file, whose rows are checked one by one; `options.path` must not exist yet.
+    pub fn import(file: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
+        if let Some(path) = options.path.as_deref().filter(|path| path.exists()) {
+            return Err(Error::Invalid { what: "path", reason: format!("`{}` exists", path.display()) });
+        }
+        let made = options.path.clone();
+        let result = Source::open(file, made.as_deref(), import).map_err(blame).and_then(|source| {
+            let database = options.open()?;
+            let imported = database.take_in(&source, import).map_err(blame)?;
+            Ok((database, imported))
+        });
+        if let (Err(_), Some(path)) = (&result, &made) {
+            // The half-made database is ours alone: `open` above created it, and its handle is closed by now.
+            for suffix in ["", "-wal", "-shm", "-running"] {
+                let mut name = path.as_os_str().to_owned();
+                name.push(suffix);
+                let _ = std::fs::remove_file(name);
+            }
+        }
+        result
+    }
+
+    fn take_in(&self, source: &Source, import: &Import) -> Result<Imported, Error> {
+        let transaction = self.begin(None)?;
+        let imported = transaction.with(|store| {
+            let mut imported = Imported::default();
+            store.run(|_| Ok(()))?;
+            store.take_names(source, import, &mut imported)?;
+            store.take_contents(source, &mut imported)?;
+            store.take_keys(source, &mut imported)?;
+            store.take_calls(source, &mut imported)?;
+            store.run(Store::settle)?;
+            let chunk_bytes = store.chunk_bytes();
+            let violations = store.run(|store| check::rules(&store.connection, chunk_bytes))?;
+            match violations.into_iter().next() {
+                None => Ok(imported),
+                Some(violation) => Err(refused(violation.rule, violation.detail)),
+            }
+        })?;
+        transaction.commit()?;
+        Ok(imported)
+    }
+}
+
+/// What SQLite says while it reads a foreign file, or while it stores what the file says, is about the file; a full
+/// disk or a deadline is not.
+fn blame(error: Error) -> Error {
+    match error {
+        Error::Damaged(detail) => refused("readable", detail),
+        Error::Sqlite(error) => refused("readable", error.to_string()),
+        other => other,
+    }
+}
+
+/// An error of ours while writing what a file says is the file's fault when the quota is reached.
+fn quota(error: FsError, detail: String) -> Error {
+    match error {
+        FsError::NoSpace | FsError::FileTooBig => refused("quota", detail),
+        other => other.into(),
+    }
+}

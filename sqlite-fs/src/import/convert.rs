@@ -1,0 +1,437 @@
+//! From the rows of a foreign file to ours: every value is looked at, none is believed.
+
+use std::collections::HashSet;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::source::Source;
+use super::{Import, Imported, quota, refused};
+use crate::error::{Error, FsError};
+use crate::node::{FileType, Ino, S_IFMT, Stat};
+use crate::quota::Quota;
+use crate::rows::{join, signed, split};
+use crate::store::Store;
+
+/// Inode numbers beyond what every SDK can hold in its number type are not taken in.
+const INO_MAX: i64 = 1 << 53;
+/// Permissions that are kept: no set-user-id, no set-group-id.
+const MODE_MASK: u32 = 0o1777;
+/// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
+const MILLISECONDS: i64 = 100_000_000_000;
+/// LocalSandbox stores a symbolic link as a file with this JSON in it, at most so long.
+const FAKE_LINK_MAX: u64 = 4096;
+
+/// An integer column, which must be one.
+fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error> {
+    match row.get_ref(index)? {
+        ValueRef::Integer(number) => Ok(number),
+        other => Err(refused(what, format!("column {index} is {} instead of an integer", other.data_type()))),
+    }
+}
+
+/// A text column, which must be one and in UTF-8.
+fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<String, Error> {
+    match row.get_ref(index)? {
+        ValueRef::Text(bytes) => {
+            std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| refused(what, format!("column {index} is not UTF-8")))
+        }
+        other => Err(refused(what, format!("column {index} is {} instead of text", other.data_type()))),
+    }
+}
+
+/// A text column that may be missing; AgentFS's Rust SDK writes an empty text for that.
+fn optional_text(row: &Row<'_>, index: usize, what: &'static str) -> Result<Option<String>, Error> {
+    match row.get_ref(index)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, index, what).map(|text| (!text.is_empty()).then_some(text)),
+    }
+}
+
+fn time(seconds: i64, nanos: i64) -> i64 {
+    if seconds.abs() > MILLISECONDS { seconds.saturating_mul(1_000_000) } else { join(seconds, nanos) }
+}
+
+fn number(row: &Row<'_>, index: usize) -> Result<u32, Error> {
+    let number = integer(row, index, "inode values")?;
+    u32::try_from(number).map_err(|_| refused("inode values", format!("{number} in column {index}")))
+}
+
+/// One inode as the file says it; `None` for a device, pipe or socket.
+fn inode(row: &Row<'_>) -> Result<(Ino, Option<Stat>), Error> {
+    let ino = integer(row, 0, "inode values")?;
+    if !(1..=INO_MAX).contains(&ino) {
+        return Err(refused("inode values", format!("inode {ino}")));
+    }
+    let ino = ino.unsigned_abs();
+    let mode = number(row, 1)?;
+    let size = u64::try_from(integer(row, 4, "inode values")?)
+        .map_err(|_| refused("inode values", format!("inode {ino} has a negative size")))?;
+    let mut times = [0; 3];
+    for (index, slot) in times.iter_mut().enumerate() {
+        *slot = time(integer(row, 5 + index, "inode values")?, integer(row, 8 + index, "inode values")?);
+    }
+    let kind = FileType::of_mode(mode);
+    if mode & S_IFMT != kind.bits() {
+        return Ok((ino, None));
+    }
+    let [atime, mtime, ctime] = times;
+    let mode = kind.bits() | (mode & if kind == FileType::Symlink { 0o777 } else { MODE_MASK });
+    let (uid, gid) = (number(row, 2)?, number(row, 3)?);
+    Ok((ino, Some(Stat { ino, mode, nlink: 1, uid, gid, rdev: 0, size, atime, mtime, ctime })))
+}
+
+impl Source {
+    /// Every inode, in no order that matters.
+    fn inodes(&self, mut each: impl FnMut(Ino, Option<Stat>) -> Result<(), Error>) -> Result<(), Error> {
+        let or_zero = |column| self.column_or("fs_inode", column, "0");
+        let query = format!(
+            "SELECT ino, mode, {}, {}, size, {}, {}, {}, {}, {}, {} FROM fs_inode NOT INDEXED",
+            or_zero("uid"),
+            or_zero("gid"),
+            or_zero("atime"),
+            or_zero("mtime"),
+            or_zero("ctime"),
+            or_zero("atime_nsec"),
+            or_zero("mtime_nsec"),
+            or_zero("ctime_nsec")
+        );
+        let mut statement = self.connection.prepare(&query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (ino, stat) = inode(row)?;
+            each(ino, stat)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let bad = matches!(name, "" | "." | "..") || name.contains(['/', '\0']) || name.len() > Quota::NAME_MAX;
+    if bad { Err(refused("name", format!("{name:?}"))) } else { Ok(()) }
+}
+
+impl Store {
+    /// Inodes, names and targets; contents come later.
+    pub(super) fn take_names(&mut self, source: &Source, import: &Import, imported: &mut Imported) -> Result<(), Error> {
+        let mut special = HashSet::new();
+        let (mut count, mut bytes) = (0u64, 0u64);
+        self.connection.execute("DELETE FROM fs_inode", [])?;
+        source.inodes(|ino, stat| {
+            let Some(stat) = stat else {
+                imported.note(format!("inode {ino} is a device, pipe or socket: left out"));
+                special.insert(ino);
+                return Ok(());
+            };
+            count += 1;
+            if stat.is_file() {
+                bytes = bytes.saturating_add(stat.size);
+            }
+            if count > import.max_rows || count > self.quota.inodes {
+                return Err(refused("quota", "too many inodes"));
+            }
+            if bytes > import.max_bytes || bytes > self.quota.bytes || stat.size > self.quota.file_size {
+                return Err(refused("quota", format!("inode {ino}: the files are too large")));
+            }
+            let size = if stat.is_file() { 0 } else { stat.size };
+            let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
+                (split(stat.atime), split(stat.mtime), split(stat.ctime));
+            let inserted = self
+                .connection
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO fs_inode (ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec,
+                     mtime_nsec, ctime_nsec) VALUES (?1,?2,1,?3,?4,?5,?6,?7,?8,0,?9,?10,?11)",
+                )?
+                .execute(params![
+                    signed(ino),
+                    stat.mode,
+                    stat.uid,
+                    stat.gid,
+                    signed(size),
+                    atime,
+                    mtime,
+                    ctime,
+                    atime_nsec,
+                    mtime_nsec,
+                    ctime_nsec
+                ])?;
+            if inserted == 0 { Err(refused("inode values", format!("inode {ino} is there twice"))) } else { Ok(()) }
+        })?;
+        imported.inodes = count;
+        self.take_entries(source, import, &special)?;
+        self.take_targets(source)?;
+        self.put_right(imported)
+    }
+
+    fn take_entries(&mut self, source: &Source, import: &Import, special: &HashSet<Ino>) -> Result<(), Error> {
+        let mut statement = source.connection.prepare("SELECT parent_ino, name, ino FROM fs_dentry NOT INDEXED")?;
+        let mut rows = statement.query([])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            let (parent, ino) = (integer(row, 0, "entry")?, integer(row, 2, "entry")?);
+            let name = text(row, 1, "name")?;
+            check_name(&name)?;
+            count += 1;
+            if count > import.max_rows {
+                return Err(refused("quota", "too many names"));
+            }
+            if u64::try_from(ino).is_ok_and(|ino| special.contains(&ino)) {
+                continue;
+            }
+            let inserted = self
+                .connection
+                .prepare_cached("INSERT OR IGNORE INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?
+                .execute(params![name, parent, ino])?;
+            if inserted == 0 {
+                return Err(refused("name is unique", format!("directory {parent} has {name:?} twice")));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_targets(&mut self, source: &Source) -> Result<(), Error> {
+        if !source.has("fs_symlink", "target") {
+            return Ok(());
+        }
+        let mut statement = source.connection.prepare("SELECT ino, target FROM fs_symlink NOT INDEXED")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (ino, target) = (integer(row, 0, "symbolic link has a target")?, text(row, 1, "symbolic link has a target")?);
+            // A target without a link says nothing, so it is left behind.
+            self.connection
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO fs_symlink (ino, target)
+                     SELECT ?1, ?2 FROM fs_inode WHERE ino=?1 AND (mode & 61440)=40960",
+                )?
+                .execute(params![ino, target])?;
+            self.connection
+                .prepare_cached("UPDATE fs_inode SET size=?2 WHERE ino=?1 AND (mode & 61440)=40960")?
+                .execute(params![ino, signed(target.len() as u64)])?;
+        }
+        Ok(())
+    }
+
+    /// What a careless but honest writer leaves: inodes without a name, link counts of its own.
+    fn put_right(&mut self, imported: &mut Imported) -> Result<(), Error> {
+        let orphans =
+            self.connection.execute("DELETE FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)", [])?;
+        if orphans > 0 {
+            imported.inodes -= orphans as u64;
+            imported.note(format!("{orphans} inodes without a name were left out"));
+        }
+        self.connection.execute_batch(
+            "DELETE FROM fs_symlink WHERE ino NOT IN (SELECT ino FROM fs_inode);
+             UPDATE fs_inode SET nlink=names FROM (SELECT ino AS i, count(*) AS names FROM fs_dentry GROUP BY ino)
+               WHERE i=ino AND (mode & 61440)<>16384;
+             UPDATE fs_inode SET nlink=2 WHERE (mode & 61440)=16384;
+             UPDATE fs_inode SET nlink=2+below FROM (SELECT d.parent_ino AS p, count(*) AS below FROM fs_dentry d
+               JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 GROUP BY d.parent_ino) WHERE p=ino;",
+        )?;
+        Ok(())
+    }
+
+    /// The bytes of every file, in chunks of our own size.
+    pub(super) fn take_contents(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+        let mut statement = source.connection.prepare("SELECT ino, chunk_index, data FROM fs_data NOT INDEXED")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (ino, index) = (integer(row, 0, "chunk")?, integer(row, 1, "chunk")?);
+            let detail = || format!("inode {ino} chunk {index}");
+            let ValueRef::Blob(data) = row.get_ref(2)? else { return Err(refused("chunk", detail())) };
+            let (Ok(node), Ok(index)) = (u64::try_from(ino), u64::try_from(index)) else {
+                return Err(refused("chunk", detail()));
+            };
+            if data.len() as u64 > source.chunk_bytes {
+                return Err(refused("chunk", format!("{} is longer than the chunk size", detail())));
+            }
+            let offset = index.checked_mul(source.chunk_bytes).ok_or_else(|| refused("chunk", detail()))?;
+            let written = self.run(|store| store.write(node, offset, data));
+            match written.map_err(|fault| fault.as_fs()) {
+                Ok(written) if written == data.len() => {}
+                Ok(_) => return Err(refused("quota", detail())),
+                // Left behind with its inode.
+                Err(FsError::NoEntry) => {}
+                Err(FsError::IsDirectory | FsError::Invalid) => return Err(refused("data belongs to a file", detail())),
+                Err(error) => return Err(quota(error, detail())),
+            }
+        }
+        self.take_sizes(source, imported)
+    }
+
+    /// The size that the inode says is the file's: holes become zeros, what lies beyond is cut.
+    fn take_sizes(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+        source.inodes(|ino, stat| {
+            let Some(stat) = stat.filter(Stat::is_file) else { return Ok(()) };
+            let nlink = match self.run(|store| store.stat(ino)).map_err(|fault| fault.as_fs()) {
+                Ok(now) => {
+                    if now.size > stat.size {
+                        imported.note(format!("inode {ino} was cut to its size of {} bytes", stat.size));
+                    } else if now.size < stat.size {
+                        imported.note(format!("inode {ino} was filled up to its size of {} bytes", stat.size));
+                    }
+                    now.nlink
+                }
+                Err(FsError::NoEntry) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            self.run(|store| store.truncate(ino, stat.size)).map_err(|fault| quota(fault.as_fs(), format!("inode {ino}")))?;
+            self.run(|store| store.set_stat(Stat { nlink, ..stat }))?;
+            if source.is_old_layout() && stat.size <= FAKE_LINK_MAX {
+                self.take_fake_link(ino, stat, nlink)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// LocalSandbox's `ln -s` writes `{"__symlink":"target"}` into a regular file.
+    fn take_fake_link(&mut self, ino: Ino, stat: Stat, nlink: u32) -> Result<(), Error> {
+        let mut bytes = vec![0; usize::try_from(stat.size).unwrap_or(0)];
+        self.run(|store| store.read(ino, 0, &mut bytes))?;
+        let Some(json) = std::str::from_utf8(&bytes).ok().filter(|text| text.contains("\"__symlink\"")) else {
+            return Ok(());
+        };
+        let target: Option<String> = self
+            .connection
+            .prepare_cached(
+                "SELECT CASE WHEN json_valid(?1) AND json_type(?1)='object' AND json_type(?1, '$.__symlink')='text'
+                   AND (SELECT count(*) FROM json_each(?1))=1 THEN json_extract(?1, '$.__symlink') END",
+            )?
+            .query_row([json], |row| row.get(0))
+            .optional()?
+            .flatten();
+        let Some(target) = target.filter(|target| !target.is_empty() && !target.contains('\0')) else { return Ok(()) };
+        self.run(|store| store.truncate(ino, 0))?;
+        self.connection.execute("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)", params![signed(ino), target])?;
+        let mode = FileType::Symlink.bits() | 0o777;
+        Ok(self.run(|store| store.set_stat(Stat { mode, nlink, size: target.len() as u64, ..stat }))?)
+    }
+
+    pub(super) fn take_keys(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+        if source.has("kv_store", "value") {
+            let (created, updated) =
+                (source.column_or("kv_store", "created_at", "0"), source.column_or("kv_store", "updated_at", "0"));
+            let query = format!("SELECT key, value, {created}, {updated} FROM kv_store NOT INDEXED");
+            let mut statement = source.connection.prepare(&query)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (key, value) = (text(row, 0, "key and value")?, text(row, 1, "key and value")?);
+                let when = |index| match row.get_ref(index) {
+                    Ok(ValueRef::Integer(seconds)) => split(time(seconds, 0)).0,
+                    _ => 0,
+                };
+                self.connection
+                    .prepare_cached("INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute(params![key, value, when(2), when(3)])?;
+                imported.keys += 1;
+            }
+        }
+        if source.has("sandlite_kv", "version") && source.has("sandlite_kv", "secret") {
+            let mut statement = source.connection.prepare("SELECT key, version, secret FROM sandlite_kv NOT INDEXED")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (key, version) = (text(row, 0, "key and value")?, integer(row, 1, "key and value")?);
+                let secret = integer(row, 2, "key and value")? != 0;
+                self.connection
+                    .prepare_cached("INSERT INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
+                    .execute(params![key, version.max(1), secret])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_calls(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+        if source.has_table("tool_calls") {
+            let query = format!(
+                "SELECT id, name, parameters, result, error, {}, started_at, completed_at, duration_ms
+                 FROM tool_calls NOT INDEXED",
+                source.column_or("tool_calls", "status", "NULL")
+            );
+            let mut statement = source.connection.prepare(&query)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                self.take_call(row)?;
+                imported.calls += 1;
+            }
+        }
+        if source.has("sandlite_run", "completed_ns") {
+            self.take_runs(source)?;
+        }
+        Ok(())
+    }
+
+    fn take_call(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        let id = integer(row, 0, "call")?;
+        if !(1..=INO_MAX).contains(&id) {
+            return Err(refused("call", format!("number {id}")));
+        }
+        let name = text(row, 1, "call")?;
+        let (parameters, error) = (optional_text(row, 2, "call")?, optional_text(row, 4, "call")?);
+        let result = optional_text(row, 3, "call")?.filter(|_| error.is_none());
+        let status = match optional_text(row, 5, "call")?.as_deref() {
+            Some(status @ ("pending" | "success" | "error")) => status.to_owned(),
+            _ if error.is_some() => "error".to_owned(),
+            _ => "success".to_owned(),
+        };
+        let started = integer(row, 6, "call")?;
+        let completed = match row.get_ref(7)? {
+            ValueRef::Integer(number) => Some(number),
+            _ => None,
+        };
+        // LocalSandbox writes milliseconds as seconds, and durations a thousand times too long.
+        let milliseconds = started.abs() > MILLISECONDS;
+        let duration = match (milliseconds, completed, row.get_ref(8)?) {
+            (true, Some(completed), _) => Some(completed.saturating_sub(started)),
+            (false, _, ValueRef::Integer(duration)) => Some(duration),
+            _ => None,
+        };
+        let seconds = |number: i64| if milliseconds { number.div_euclid(1000) } else { number };
+        self.connection
+            .prepare_cached(
+                "INSERT INTO tool_calls (id, name, parameters, result, error, status, started_at, completed_at, duration_ms)
+                 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+            )?
+            .execute(params![id, name, parameters, result, error, status, seconds(started), completed.map(seconds), duration])?;
+        Ok(())
+    }
+
+    fn take_runs(&mut self, source: &Source) -> Result<(), Error> {
+        let mut statement = source.connection.prepare(
+            "SELECT id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted, exit_code,
+             limit_reached, usage, changes, started_ns, completed_ns FROM sandlite_run NOT INDEXED",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let blob = |index| match row.get_ref(index) {
+                Ok(ValueRef::Blob(bytes)) => Ok(bytes.to_vec()),
+                _ => Err(refused("run belongs to a call", format!("column {index} is not bytes"))),
+            };
+            let what = "run belongs to a call";
+            let exit_code = match row.get_ref(7)? {
+                ValueRef::Null => None,
+                _ => Some(i32::try_from(integer(row, 7, what)?).unwrap_or(-1)),
+            };
+            self.connection
+                .prepare_cached(
+                    "INSERT INTO sandlite_run (id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted,
+                     exit_code, limit_reached, usage, changes, started_ns, completed_ns)
+                     VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+                )?
+                .execute(params![
+                    integer(row, 0, what)?,
+                    text(row, 1, what)?,
+                    blob(2)?,
+                    blob(3)?,
+                    integer(row, 4, what)? != 0,
+                    integer(row, 5, what)? != 0,
+                    integer(row, 6, what)? != 0,
+                    exit_code,
+                    optional_text(row, 8, what)?,
+                    optional_text(row, 9, what)?,
+                    optional_text(row, 10, what)?,
+                    integer(row, 11, what)?,
+                    integer(row, 12, what)?
+                ])?;
+        }
+        Ok(())
+    }
+}
