@@ -1,28 +1,58 @@
 //! Embeds the built guest modules, or says how to build them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+/// Name, constant, documentation and entry of each guest.
+const GUESTS: [(&str, &str, &str, &str); 2] = [
+    ("shell", "SHELL", "The shell and its utilities.", "Entry::Start(\"_start\")"),
+    ("python", "PYTHON", "CPython, already started.", "Entry::Status(\"bashkit_run\")"),
+];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=SANDLITE_GUESTS");
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let directory = env::var_os("SANDLITE_GUESTS").map_or_else(|| root.join("../target/guests/dist"), PathBuf::from);
-    let packed = directory.join("shell.wasm.xz");
-    let sum = directory.join("shell.sha256");
-    println!("cargo::rerun-if-changed={}", packed.display());
-    println!("cargo::rerun-if-changed={}", sum.display());
-    let Some(sha256) = fs::read_to_string(&sum).ok().and_then(|text| parse_sum(&text)).filter(|_| packed.exists()) else {
-        println!("cargo::error=the guest modules are not built: run `cargo xtask guests` first");
-        return;
-    };
-    let code = format!(
-        "/// The shell and its utilities.\npub static SHELL: Guest = Guest {{ name: \"shell\", packed: include_bytes!({path:?}), sha256: {sha256:?}, entry: \"_start\" }};\n",
-        path = packed.display().to_string(),
-    );
+    let mut code = String::new();
+    for guest in GUESTS {
+        match embed_guest(&directory, guest) {
+            Some(item) => code.push_str(&item),
+            None => return missing(),
+        }
+    }
+    match embed_library(&directory) {
+        Some(item) => code.push_str(&item),
+        None => return missing(),
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("guests.rs");
     if let Err(error) = fs::write(&out, code) {
         println!("cargo::error=cannot write `{}`: {error}", out.display());
     }
+}
+
+fn missing() {
+    println!("cargo::error=the guest modules are not built: run `cargo xtask guests` first");
+}
+
+fn embed_guest(directory: &Path, (name, constant, docs, entry): (&str, &str, &str, &str)) -> Option<String> {
+    let packed = existing(directory.join(format!("{name}.wasm.xz")))?;
+    let sum = existing(directory.join(format!("{name}.sha256")))?;
+    let sha256 = parse_sum(&fs::read_to_string(sum).ok()?)?;
+    Some(format!(
+        "/// {docs}\npub static {constant}: Guest = Guest {{ name: {name:?}, packed: include_bytes!({packed:?}), sha256: {sha256:?}, entry: {entry} }};\n"
+    ))
+}
+
+fn embed_library(directory: &Path) -> Option<String> {
+    let library = existing(directory.join("python314.zip"))?;
+    Some(format!(
+        "/// Python's standard library: the module in [`PYTHON`] expects exactly these bytes at [`PYTHON_LIBRARY_PATH`].\npub static PYTHON_LIBRARY: &[u8] = include_bytes!({library:?});\n"
+    ))
+}
+
+fn existing(path: PathBuf) -> Option<String> {
+    println!("cargo::rerun-if-changed={}", path.display());
+    path.exists().then(|| path.display().to_string())
 }
 
 fn parse_sum(text: &str) -> Option<[u8; 32]> {

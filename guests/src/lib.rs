@@ -17,8 +17,23 @@ pub struct Guest {
     /// SHA-256 of the unpacked module: what is unpacked is what was built (T-SUP-02).
     pub sha256: [u8; 32],
     /// The exported function that runs a program.
-    pub entry: &'static str,
+    pub entry: Entry,
 }
+
+/// An exported function that runs a program, by its name and shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// `() -> ()`: returning is success.
+    Start(&'static str),
+    /// `() -> i32`: returns the exit status.
+    Status(&'static str),
+}
+
+/// Where [`PYTHON`] looks for [`PYTHON_LIBRARY`].
+pub const PYTHON_LIBRARY_PATH: &str = "/usr/local/lib/python314.zip";
+
+/// The names of Python.
+const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];
 
 /// The largest module we ever unpack.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
@@ -39,7 +54,8 @@ impl Guest {
     }
 }
 
-/// Every program name with the guest that holds it, sorted.
+/// Every program name with the guest that holds it.
 pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
-    include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL))
+    let shell = include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL));
+    shell.chain(PYTHON_PROGRAMS.map(|name| (name, &PYTHON)))
 }

@@ -5,6 +5,7 @@ mod engine;
 mod ticker;
 mod workers;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,10 +30,13 @@ struct Shared {
     engine: Engine,
     cache: Cache,
     progress: Option<Progress>,
-    shell: Mutex<Option<Prepared>>,
+    prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
     ticker: Ticker,
     workers: Workers,
 }
+
+/// Where a guest is once somebody has asked for it.
+type Slot = Mutex<Option<Prepared>>;
 
 /// A guest that is compiled and linked: ready to be instantiated.
 #[derive(Clone)]
@@ -81,7 +85,7 @@ impl HostBuilder {
             engine,
             cache,
             progress: self.progress,
-            shell: Mutex::new(None),
+            prepared: Mutex::default(),
             ticker,
             workers: Workers::default(),
         })))
@@ -97,8 +101,9 @@ impl Host {
 
     /// A guest, compiled and linked: from memory, else from the cache, else compiled now.
     pub(crate) fn prepared(&self, guest: &'static guests::Guest) -> Result<Prepared, Error> {
-        // The lock is held while compiling: whoever else needs the guest would only compile it a second time.
-        let mut slot = self.0.shell.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = Arc::clone(self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner).entry(guest.name).or_default());
+        // This guest's lock is held while compiling: whoever else needs it would only compile it a second time.
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(prepared) = &*slot {
             return Ok(prepared.clone());
         }

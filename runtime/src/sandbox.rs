@@ -74,12 +74,23 @@ impl Sandbox {
         self.run(Command::bash(script))
     }
 
+    /// Runs Python code.
+    ///
+    /// # Errors
+    ///
+    /// Only for the host's own trouble: code that raises is an [`Output`].
+    pub fn python(&self, code: impl Into<String>) -> Result<Output, Error> {
+        self.run(Command::python(code))
+    }
+
     /// Runs a command: its file changes and its history row are one transaction.
     ///
     /// # Errors
     ///
     /// Only for the host's own trouble: a command that fails, traps or meets a limit is an [`Output`].
     pub fn run(&self, command: Command) -> Result<Output, Error> {
+        // Compiling a guest for the first time takes seconds: not of the command's own.
+        self.host.prepared(command.guest)?;
         self.run_as(command, process::find_program)
     }
 

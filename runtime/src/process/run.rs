@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use abi::spawn::{Action, NEW_GROUP, Request};
 use abi::{Errno, Signal, WaitStatus};
+use guests::Entry;
 use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::descriptor::Descriptors;
@@ -131,13 +132,16 @@ fn run(image: Image) -> Ended {
 fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
     let entry = state.prepared.guest.entry;
     let (mut store, instance) = instantiate(state)?;
-    let ended = match instance.get_typed_func::<(), ()>(&mut store, entry) {
-        Ok(function) => {
-            let result = on_own_stack(function.call_async(&mut store, ()));
-            meaning(&mut store, result.map(|()| 0))
-        }
-        Err(_) => Ended::Signal(Signal::ABRT),
+    let result = match entry {
+        Entry::Start(name) => instance
+            .get_typed_func::<(), ()>(&mut store, name)
+            .and_then(|function| on_own_stack(function.call_async(&mut store, ())))
+            .map(|()| 0),
+        Entry::Status(name) => instance
+            .get_typed_func::<(), u32>(&mut store, name)
+            .and_then(|function| on_own_stack(function.call_async(&mut store, ()))),
     };
+    let ended = meaning(&mut store, result);
     Ok((ended, store))
 }
 

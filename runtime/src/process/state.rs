@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) umask: u32,
     /// The module it runs.
     pub(crate) prepared: Prepared,
+    /// The answer to its last request through Python's door, until it is fetched.
+    pub(crate) answer: Vec<u8>,
     /// Its linear memory, once there is an instance.
     pub(crate) memory: Option<Memory>,
     /// It has been told that the command met a limit, and should be gone.
@@ -57,7 +59,21 @@ impl State {
         prepared: Prepared,
     ) -> Self {
         let Start { args, env, cwd } = start;
-        Self { tree, process, descriptors, args, env, cwd, umask, prepared, memory: None, told_of_limit: false, memory_held: 0, fuel_granted: 0 }
+        Self {
+            tree,
+            process,
+            descriptors,
+            args,
+            env,
+            cwd,
+            umask,
+            prepared,
+            answer: Vec::new(),
+            memory: None,
+            told_of_limit: false,
+            memory_held: 0,
+            fuel_granted: 0,
+        }
     }
 
     /// Becomes another program: same pid, same descriptors but those that close, nothing else.

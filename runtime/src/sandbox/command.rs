@@ -40,6 +40,7 @@ pub(super) enum Stdin {
 /// ```
 pub struct Command {
     pub(super) name: &'static str,
+    pub(super) guest: &'static guests::Guest,
     pub(super) text: String,
     pub(super) program: String,
     pub(super) args: Vec<String>,
@@ -60,9 +61,30 @@ impl Command {
     pub fn bash(script: impl Into<String>) -> Self {
         let text = script.into();
         let args = ["bash", "-c", &text].map(str::to_owned).to_vec();
+        Self::new(&guests::SHELL, "bash", "/bin/bash", args, text)
+    }
+
+    /// Python code, as `python3 -c` takes it.
+    #[must_use]
+    pub fn python(code: impl Into<String>) -> Self {
+        let text = code.into();
+        let args = ["python3", "-c", &text].map(str::to_owned).to_vec();
+        Self::new(&guests::PYTHON, "python", "/usr/bin/python3", args, text)
+    }
+
+    /// Python with the arguments of `python3`: a script's path, `-m module`, `-` for standard input, and what follows.
+    #[must_use]
+    pub fn python_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let args: Vec<String> = std::iter::once("python3".to_owned()).chain(args.into_iter().map(Into::into)).collect();
+        let text = args.join(" ");
+        Self::new(&guests::PYTHON, "python", "/usr/bin/python3", args, text)
+    }
+
+    fn new(guest: &'static guests::Guest, name: &'static str, program: &str, args: Vec<String>, text: String) -> Self {
         Self {
-            name: "bash",
-            program: "/bin/bash".to_owned(),
+            name,
+            guest,
+            program: program.to_owned(),
             args,
             text,
             env: Vec::new(),

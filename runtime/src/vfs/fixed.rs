@@ -28,6 +28,8 @@ pub(crate) enum Thing {
     Standard(u32),
     /// A text that never changes.
     Text(&'static str),
+    /// A large file that never changes: read in place, never copied.
+    Library(&'static [u8]),
     /// A text made up for the process that opens it.
     Process(ProcFile),
     /// A symbolic link.
@@ -96,6 +98,10 @@ impl Fixed {
             world.add(Self::ROOT, name, Thing::Link(target));
         }
         world.directory(usr, "lib");
+        let local = world.directory(usr, "local");
+        let local_lib = world.directory(local, "lib");
+        let library = guests::PYTHON_LIBRARY_PATH.rsplit('/').next().unwrap_or_default();
+        world.add(local_lib, library, Thing::Library(guests::PYTHON_LIBRARY));
         let share = world.directory(usr, "share");
         world.directory(share, "doc");
 
@@ -184,10 +190,20 @@ impl Fixed {
             Thing::Program(_) => (S_IFREG | 0o755, 0),
             Thing::Device(_) | Thing::Standard(_) => (S_IFCHR | 0o666, 0),
             Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),
+            Thing::Library(bytes) => (S_IFREG | 0o644, bytes.len() as u64),
             Thing::Process(_) => (S_IFREG | 0o444, 0),
             Thing::Link(target) => (S_IFLNK | 0o777, target.len() as u64),
         };
         Stat { ino: FIXED_INODES + u64::from(id.0), mode, nlink: 1, size, ..Stat::default() }
+    }
+
+    /// Reads from a file that is read in place; others are read from what their open file holds.
+    pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> usize {
+        let Thing::Library(bytes) = self.thing(id) else { return 0 };
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        length
     }
 
     /// The names of a directory after `cookie`, which counts them. The calling process's descriptors are not listed here.

@@ -70,7 +70,8 @@ impl Vfs {
     pub(crate) fn read(&self, node: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
         match node {
             Node::Row(ino) => self.rows.read(ino, offset, buffer).map_err(errno::from_fs),
-            Node::Fixed(_) | Node::Descriptor(_) => Ok(0),
+            Node::Fixed(id) => Ok(self.fixed.read(id, offset, buffer)),
+            Node::Descriptor(_) => Ok(0),
         }
     }
 

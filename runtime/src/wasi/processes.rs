@@ -8,7 +8,7 @@ use super::call::Call;
 use super::{files, metadata};
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
-use crate::process::{self, Ended, Fault, WaitFor};
+use crate::process::{self, Ended, Fault, MemoryCharge, WaitFor};
 use crate::vfs::{Node, ROOT_NODE};
 
 /// Largest encoded request; the preset's limit on command text is checked inside it.
@@ -100,8 +100,8 @@ pub(super) fn set_group(call: &mut Call<'_>, pid: u32, group: u32) -> Result<(),
 /// `pipe`.
 pub(super) fn make_pipe(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     call.memory.bytes(out, 8)?;
-    let (reader, writer) = pipe();
-    call.charge_bytes(CAPACITY);
+    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
+    let (reader, writer) = pipe(Some(charge));
     let reading = call.state.descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, false)?;
     let writing = match call.state.descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, false) {
         Ok(fd) => fd,

@@ -5,7 +5,7 @@ use wasmtime::{Caller, Engine, Linker};
 
 use super::call::{enter, enter_engine};
 use super::paths::{OpenFlags, PathArgument};
-use super::{clocks, files, paths, poll, processes, startup};
+use super::{clocks, door, files, paths, poll, processes, startup};
 use crate::Error;
 use crate::process::{self, Ended, Fault, State};
 
@@ -32,6 +32,7 @@ fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     descriptors(linker)?;
     names(linker)?;
     sockets(linker)?;
+    python(linker)?;
     own(linker)
 }
 
@@ -111,6 +112,27 @@ fn sockets(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "sock_recv" (_fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32, _out_flags: u32) => |_call| Err(Errno::NOTSUP.into());
         "sock_send" (_fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32) => |_call| Err(Errno::NOTSUP.into());
         "sock_shutdown" (_fd: u32, _how: u32) => |_call| Err(Errno::NOTSUP.into());
+    }
+    Ok(())
+}
+
+// What CPython's module imports besides preview1.
+fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker.func_wrap(
+        "bashkit",
+        "http_request",
+        |caller: Caller<'_, State>, request: u32, length: u32, timeout: i64, out: u32| {
+            let mut code = 0;
+            let errno = enter(caller, |call| {
+                code = door::request(call, request, length, timeout, out)?;
+                Ok(())
+            })?;
+            // Past every code that the guest knows: it raises its own error for what went wrong on the way.
+            Ok(if errno == 0 { code } else { 1_000 + errno })
+        },
+    )?;
+    imports! { linker, "bashkit";
+        "http_take" (buffer: u32, length: u32) => |call| door::take(call, buffer, length);
     }
     Ok(())
 }

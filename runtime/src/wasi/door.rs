@@ -1,0 +1,278 @@
+//! Python's door to the host: one import that takes a request and keeps the answer until it is fetched.
+//!
+//! CPython's module cannot be given new imports, but it has one pair for HTTP (`_bashkit.http` in Python). There is no
+//! network here, so requests of that kind are refused; a request whose method is [`METHOD`] is an operation that
+//! preview1 lacks: processes, pipes, permissions. They mean what the imports of `guests/abi` mean.
+//!
+//! Layout, little-endian. Request: `method`, `url`, `count u32` + headers, `body`; a string is `length u32` + bytes. The
+//! url names the operation; the body is its numbers, `u32` each, then a path or an encoded [`Request`]. Answer:
+//! `status u32` (an errno, 0 for success), `0 u32`, `body`.
+
+use abi::spawn::Request;
+use abi::{Disposition, Errno, Signal};
+use sqlite_fs::path::Last;
+use std::time::Duration;
+
+use super::call::Call;
+use super::memory::MAX_PATH_BYTES;
+use super::{files, metadata};
+use crate::clock;
+use crate::process::descriptor::{Object, OpenFile};
+use crate::process::pipe::{CAPACITY, pipe};
+use crate::process::wait::block;
+use crate::process::{self, Ended, Fault, MemoryCharge, WaitFor};
+use crate::vfs::{Node, ROOT_NODE};
+
+/// The method of requests that are for the host.
+const METHOD: &[u8] = b"sandlite";
+
+/// Largest request; the preset's limit on command text is checked inside it.
+const MAX_REQUEST_BYTES: u32 = 8 << 20;
+
+/// What a guest that wants the network is told.
+const NO_NETWORK: &[u8] = b"there is no network in the sandbox";
+
+/// The request was answered.
+const ANSWERED: u32 = 0;
+/// The request was refused; the answer is the reason.
+const REFUSED: u32 = 1;
+
+/// `http_request`: does what is asked and keeps the answer, whose length goes to `out`.
+pub(super) fn request(call: &mut Call<'_>, pointer: u32, length: u32, timeout: i64, out: u32) -> Result<u32, Fault> {
+    call.charge_bytes(length as usize);
+    call.memory.bytes(out, 4)?;
+    let bytes = call.memory.copy(pointer, length, MAX_REQUEST_BYTES)?;
+    let (code, answer) = match operation(&bytes) {
+        Some((name, body)) => (ANSWERED, answer(call, name, body, timeout)?),
+        None => (REFUSED, NO_NETWORK.to_vec()),
+    };
+    call.memory.write_u32(out, u32::try_from(answer.len()).map_err(|_| Errno::OVERFLOW)?)?;
+    call.state.answer = answer;
+    Ok(code)
+}
+
+/// `http_take`: the answer of the last request, which is then forgotten.
+pub(super) fn take(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
+    let answer = std::mem::take(&mut call.state.answer);
+    if answer.len() > length as usize || buffer == 0 {
+        return Err(Errno::INVAL.into());
+    }
+    Ok(call.memory.write(buffer, &answer)?)
+}
+
+// The name and the body of a request that is for us.
+fn operation(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (method, rest) = field(bytes)?;
+    let (name, rest) = field(rest)?;
+    let (headers, rest) = number(rest)?;
+    let (body, _) = field(rest)?;
+    (method == METHOD && headers == 0).then_some((name, body))
+}
+
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<4>()?;
+    Some((u32::from_le_bytes(*head), rest))
+}
+
+fn field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = number(bytes)?;
+    rest.split_at_checked(length as usize)
+}
+
+fn answer(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Result<Vec<u8>, Fault> {
+    let (status, body) = match perform(call, name, body, timeout) {
+        Ok(body) => (0, body),
+        Err(Fault::Errno(errno)) => (u32::from(errno.raw()), Vec::new()),
+        Err(ended) => return Err(ended),
+    };
+    let mut bytes = Vec::with_capacity(12 + body.len());
+    for number in [status, 0, u32::try_from(body.len()).map_err(|_| Errno::OVERFLOW)?] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes.extend_from_slice(&body);
+    Ok(bytes)
+}
+
+// The first `N` numbers of a body, and the rest.
+fn numbers<const N: usize>(mut body: &[u8]) -> Result<([u32; N], &[u8]), Errno> {
+    let mut numbers = [0; N];
+    for slot in &mut numbers {
+        (*slot, body) = number(body).ok_or(Errno::INVAL)?;
+    }
+    Ok((numbers, body))
+}
+
+fn encoded(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Result<Vec<u8>, Fault> {
+    match name {
+        b"stat" => {
+            let ([follow], path) = numbers(body)?;
+            let node = node(call, path, follow)?;
+            Ok(metadata::of_node(call, node)?.encode().to_vec())
+        }
+        b"fstat" => {
+            let ([fd], _) = numbers(body)?;
+            Ok(files::stat(call, fd)?.encode().to_vec())
+        }
+        b"chmod" => {
+            let ([follow, mode], path) = numbers(body)?;
+            let node = node(call, path, follow)?;
+            call.state.tree.vfs.chmod(node, mode)?;
+            Ok(Vec::new())
+        }
+        b"fchmod" => {
+            let ([fd, mode], _) = numbers(body)?;
+            let file = files::file(call, fd)?;
+            let (Object::File(held) | Object::Directory(held)) = &file.object else { return Err(Errno::INVAL.into()) };
+            call.state.tree.vfs.chmod(held.node, mode)?;
+            Ok(Vec::new())
+        }
+        b"chown" => {
+            let ([follow, uid, gid], path) = numbers(body)?;
+            let node = node(call, path, follow)?;
+            call.state.tree.vfs.chown(node, uid, gid)?;
+            Ok(Vec::new())
+        }
+        b"umask" => {
+            let ([mask], _) = numbers(body)?;
+            Ok(encoded(&[std::mem::replace(&mut call.state.umask, mask & 0o777)]))
+        }
+        b"pipe" => make_pipe(call),
+        b"dup" => {
+            let ([fd, minimum, close_on_exec], _) = numbers(body)?;
+            let file = files::file(call, fd)?;
+            Ok(encoded(&[call.state.descriptors.insert(file, minimum, close_on_exec != 0)?]))
+        }
+        b"dup2" => {
+            let ([fd, to, close_on_exec], _) = numbers(body)?;
+            call.state.descriptors.duplicate_to(fd, to)?;
+            call.state.descriptors.set_close_on_exec(to, close_on_exec != 0)?;
+            Ok(Vec::new())
+        }
+        b"close_on_exec" => {
+            let ([fd, on], _) = numbers(body)?;
+            call.state.descriptors.set_close_on_exec(fd, on != 0)?;
+            Ok(Vec::new())
+        }
+        b"descriptors" => Ok(encoded(&call.state.descriptors.numbers())),
+        b"ids" => {
+            let pid = call.state.process.pid;
+            let table = call.state.tree.table();
+            Ok(encoded(&[pid, table.parent(pid), table.group(pid)]))
+        }
+        b"group" => {
+            let ([pid], _) = numbers(body)?;
+            match call.state.tree.table().group(pid) {
+                0 => Err(Errno::SRCH.into()),
+                group => Ok(encoded(&[group])),
+            }
+        }
+        b"set_group" => {
+            let ([pid, group], _) = numbers(body)?;
+            call.state.tree.table().set_group(call.state.process.pid, pid, group)?;
+            Ok(Vec::new())
+        }
+        b"spawn" => {
+            let request = Request::decode(body).ok_or(Errno::INVAL)?;
+            Ok(encoded(&[process::start(call.state, &request)?]))
+        }
+        b"exec" => {
+            let request = Request::decode(body).ok_or(Errno::INVAL)?;
+            process::check_program(&call.state.tree, &request)?;
+            Err(Ended::Exec(Box::new(request)).into())
+        }
+        b"wait" => {
+            let ([pid], _) = numbers(body)?;
+            wait(call, pid.cast_signed(), timeout)
+        }
+        b"kill" => {
+            let ([pid, signal], _) = numbers(body)?;
+            super::processes::kill(call, pid.cast_signed(), signal)?;
+            Ok(Vec::new())
+        }
+        b"signal_action" => {
+            let ([signal, disposition], _) = numbers(body)?;
+            let signal = Signal::from_raw(signal).filter(|signal| ![Signal::KILL, Signal::STOP].contains(signal));
+            let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
+            Ok(encoded(&[call.state.process.set_disposition(signal.ok_or(Errno::INVAL)?, disposition) as u32]))
+        }
+        _ => Err(Errno::NOSYS.into()),
+    }
+}
+
+fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Errno> {
+    if path.len() > MAX_PATH_BYTES as usize {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let text = std::str::from_utf8(path).map_err(|_| Errno::ILSEQ)?;
+    let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
+    call.state.tree.vfs.find(ROOT_NODE, text, last)
+}
+
+// Both ends close on exec, as Python's own `os.pipe` has it.
+fn make_pipe(call: &mut Call<'_>) -> Result<Vec<u8>, Fault> {
+    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
+    let (reader, writer) = pipe(Some(charge));
+    let descriptors = &mut call.state.descriptors;
+    let reading = descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, true)?;
+    match descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, true) {
+        Ok(writing) => Ok(encoded(&[reading, writing])),
+        Err(errno) => {
+            descriptors.close(reading)?;
+            Err(errno.into())
+        }
+    }
+}
+
+// `timeout` in milliseconds; negative: none. When it passes, the answer is pid 0.
+fn wait(call: &mut Call<'_>, pid: i32, timeout: i64) -> Result<Vec<u8>, Fault> {
+    call.may_wait();
+    let (tree, process) = (&call.state.tree, &call.state.process);
+    let which = match pid {
+        1.. => WaitFor::Child(pid.unsigned_abs()),
+        -1 => WaitFor::Any,
+        0 => WaitFor::Group(tree.table().group(process.pid)),
+        _ => WaitFor::Group(pid.unsigned_abs()),
+    };
+    let until = u64::try_from(timeout).ok().and_then(|timeout| clock::now().checked_add(Duration::from_millis(timeout)));
+    let mut ended = tree.table().reap(process.pid, which)?;
+    if ended.is_none() && timeout != 0 {
+        ended = block(tree, process, until, || tree.table().reap(process.pid, which).transpose())?.transpose()?;
+    }
+    let (pid, status) = ended.map_or((0, 0), |waited| (waited.pid, waited.status.to_raw()));
+    Ok(encoded(&[pid, status]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, name: &str, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for field in [method.as_bytes(), name.as_bytes()] {
+            bytes.extend_from_slice(&(field.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(field);
+        }
+        bytes.extend_from_slice(&0u32.to_le_bytes());
+        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn a_request_for_the_host_is_told_from_one_for_the_network() {
+        assert_eq!(operation(&request("sandlite", "stat", b"xyz")), Some((&b"stat"[..], &b"xyz"[..])));
+        assert_eq!(operation(&request("GET", "http://example.com/", b"")), None);
+    }
+
+    #[test]
+    fn a_request_that_is_cut_short_is_refused() {
+        let whole = request("sandlite", "stat", b"xyz");
+        for length in 0..whole.len() {
+            assert_eq!(operation(&whole[..length]), None, "prefix of {length} bytes");
+        }
+    }
+}
