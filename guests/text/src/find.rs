@@ -47,11 +47,7 @@ pub(crate) fn base_name(path: &[u8]) -> &[u8] {
 
 fn stat(path: &[u8], follow: bool) -> std::io::Result<sys::Stat> {
     let path = io::path(path);
-    if follow {
-        sys::stat(&path, true).or_else(|_| sys::stat(&path, false))
-    } else {
-        sys::stat(&path, false)
-    }
+    if follow { sys::stat(&path, true).or_else(|_| sys::stat(&path, false)) } else { sys::stat(&path, false) }
 }
 
 /// `find`.
@@ -168,7 +164,11 @@ fn descend(entry: &Entry, expr: &parse::Expr, eval: &mut eval::Eval<'_>, device:
     {
         let id = (stat.dev, stat.ino);
         if above.contains(&id) {
-            let text = format!("File system loop detected; ‘{}’ is part of the same file system loop as ‘{}’.", show(&entry.path), show(&entry.path[..entry.start]));
+            let text = format!(
+                "File system loop detected; ‘{}’ is part of the same file system loop as ‘{}’.",
+                show(&entry.path),
+                show(&entry.path[..entry.start])
+            );
             return eval.complain(&text);
         }
         above.push(id);
@@ -208,7 +208,14 @@ fn descend(entry: &Entry, expr: &parse::Expr, eval: &mut eval::Eval<'_>, device:
         }
         path.extend_from_slice(&name);
         let child = match kind.filter(|kind| !(options.follow && *kind == sys::stat::S_IFLNK)) {
-            Some(kind) => Entry { path, start: entry.start, depth: entry.depth + 1, stat: std::cell::OnceCell::new(), kind, follow: options.follow },
+            Some(kind) => Entry {
+                path,
+                start: entry.start,
+                depth: entry.depth + 1,
+                stat: std::cell::OnceCell::new(),
+                kind,
+                follow: options.follow,
+            },
             None => {
                 let Ok(stat) = stat(&path, options.follow) else { continue };
                 let known = std::cell::OnceCell::from(Some(stat));

@@ -5,6 +5,8 @@
 
 pub mod accounts;
 pub mod awk;
+pub mod cmp;
+pub mod diff;
 pub mod find;
 pub mod getopt;
 pub mod glob;
@@ -24,6 +26,8 @@ pub type Utility = fn(Vec<OsString>) -> i32;
 
 const UTILITIES: &[(&str, Utility)] = &[
     ("awk", awk::awk),
+    ("cmp", cmp::cmp),
+    ("diff", diff::diff),
     ("egrep", grep::egrep),
     ("fgrep", grep::fgrep),
     ("find", find::find),

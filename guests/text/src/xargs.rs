@@ -121,6 +121,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
                 Some(number) if number >= least as i64 => Ok(number as usize),
                 Some(_) => {
                     warn!("xargs: value {} for -{letter} option should be >= {least}", show(&text));
+                    warn!("Try 'xargs --help' for more information.");
                     Err(1)
                 }
                 None => {
@@ -138,6 +139,16 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
             'I' | 'i' => {
                 options.replace = Some(value.unwrap_or_else(|| b"{}".to_vec()));
                 options.exit_if_too_long = true;
+                if options.max_args != usize::MAX {
+                    warn!(
+                        "xargs: warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous --max-args value"
+                    );
+                }
+                if options.max_lines != usize::MAX {
+                    warn!(
+                        "xargs: warning: options --max-lines and --replace/-I/-i are mutually exclusive, ignoring previous --max-lines value"
+                    );
+                }
                 (options.max_args, options.max_lines) = (usize::MAX, usize::MAX);
             }
             'l' | 'L' => {
@@ -205,7 +216,8 @@ fn delimiter(text: &[u8]) -> Result<u8, i32> {
 }
 
 fn delimited(text: &[u8], delimiter: u8) -> Vec<Word> {
-    let mut words: Vec<Word> = text.split(|&byte| byte == delimiter).map(|word| Word { text: word.to_vec(), ends_line: true }).collect();
+    let mut words: Vec<Word> =
+        text.split(|&byte| byte == delimiter).map(|word| Word { text: word.to_vec(), ends_line: true }).collect();
     if words.last().is_some_and(|last| last.text.is_empty()) {
         words.pop();
     }

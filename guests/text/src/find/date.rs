@@ -41,7 +41,11 @@ pub(super) fn parse(text: &str, now: i128) -> Option<i128> {
                             let split = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
                             let value: i128 = digits[..split].parse().ok()?;
                             let value = if lower.starts_with('-') { -value } else { value };
-                            let unit = if split < digits.len() { digits[split..].to_string() } else { words.next()?.to_ascii_lowercase() };
+                            let unit = if split < digits.len() {
+                                digits[split..].to_string()
+                            } else {
+                                words.next()?.to_ascii_lowercase()
+                            };
                             (value, unit)
                         }
                     };

@@ -313,11 +313,14 @@ impl<'a> Eval<'a> {
         let stat = if needs_stat { entry.stat().unwrap_or(&default) } else { &default };
         match letter {
             b'p' => entry.path.clone(),
-            b'f' => entry.name().to_vec(),
+            b'f' => {
+                let end = entry.path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
+                let start = memchr::memrchr(b'/', &entry.path[..end]).map_or(0, |at| at + 1);
+                entry.path[start..].to_vec()
+            }
             b'h' => {
                 let path = &entry.path;
-                let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
-                match memchr::memrchr(b'/', &path[..end]) {
+                match memchr::memrchr(b'/', path) {
                     Some(0) => b"".to_vec(),
                     Some(at) => path[..at].to_vec(),
                     None => b".".to_vec(),
@@ -348,7 +351,13 @@ impl<'a> Eval<'a> {
                     vec![type_letter(entry.kind)]
                 }
             }
-            b'l' => if entry.kind == sys::stat::S_IFLNK { link_target(entry) } else { Vec::new() },
+            b'l' => {
+                if entry.kind == sys::stat::S_IFLNK {
+                    link_target(entry)
+                } else {
+                    Vec::new()
+                }
+            }
             b'i' => stat.ino.to_string().into_bytes(),
             b'n' => stat.nlink.to_string().into_bytes(),
             b'b' => stat.blocks().to_string().into_bytes(),

@@ -269,7 +269,20 @@ impl Parser<'_> {
         }
         let acts = matches!(
             name.as_str(),
-            "-print" | "-print0" | "-printf" | "-fprint" | "-fprint0" | "-fprintf" | "-ls" | "-fls" | "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-quit"
+            "-print"
+                | "-print0"
+                | "-printf"
+                | "-fprint"
+                | "-fprint0"
+                | "-fprintf"
+                | "-ls"
+                | "-fls"
+                | "-exec"
+                | "-execdir"
+                | "-ok"
+                | "-okdir"
+                | "-delete"
+                | "-quit"
         );
         self.acts |= acts && name != "-quit";
         const MINUTE: i128 = 60_000_000_000;
@@ -287,7 +300,11 @@ impl Parser<'_> {
                     "findutils-default" | "emacs" => None,
                     "ed" | "grep" | "posix-basic" | "posix-minimal-basic" | "sed" => Some(false),
                     "gnu-awk" | "posix-awk" | "awk" | "posix-egrep" | "egrep" | "posix-extended" => Some(true),
-                    _ => return Err(format!("Unknown regular expression type ‘{kind}’; valid types are ‘findutils-default’, ‘ed’, ‘emacs’, ‘gnu-awk’, ‘grep’, ‘posix-awk’, ‘awk’, ‘posix-basic’, ‘posix-egrep’, ‘egrep’, ‘posix-extended’, ‘posix-minimal-basic’, ‘sed’.")),
+                    _ => {
+                        return Err(format!(
+                            "Unknown regular expression type ‘{kind}’; valid types are ‘findutils-default’, ‘ed’, ‘emacs’, ‘gnu-awk’, ‘grep’, ‘posix-awk’, ‘awk’, ‘posix-basic’, ‘posix-egrep’, ‘egrep’, ‘posix-extended’, ‘posix-minimal-basic’, ‘sed’."
+                        ));
+                    }
                 };
                 Expr::True
             }
@@ -295,7 +312,9 @@ impl Parser<'_> {
                 let kinds = self.text(&name)?;
                 for kind in kinds.split(',') {
                     if kind.is_empty() {
-                        return Err(format!("Last file type in list argument to {name} is missing, i.e., list is ending on: ','"));
+                        return Err(format!(
+                            "Last file type in list argument to {name} is missing, i.e., list is ending on: ','"
+                        ));
                     }
                     if kind.len() > 1 {
                         return Err(format!("Must separate multiple arguments to {name} using: ','"));
@@ -412,7 +431,10 @@ impl Parser<'_> {
         if than == 't' {
             let text = self.text(name)?;
             let moment = date::parse(&text, self.options.now);
-            return Ok(Expr::Newer(time, moment.ok_or_else(|| format!("I cannot figure out how to interpret ‘{text}’ as a date or time"))?));
+            return Ok(Expr::Newer(
+                time,
+                moment.ok_or_else(|| format!("I cannot figure out how to interpret ‘{text}’ as a date or time"))?,
+            ));
         }
         Ok(Expr::Newer(time, self.reference(name, than)?))
     }
@@ -498,7 +520,8 @@ fn count(text: &str) -> Option<Count> {
     if digits.len() + 1 < text.len() {
         return None;
     }
-    let value = getopt::number::<f64>(digits.as_bytes()).filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
+    let value =
+        getopt::number::<f64>(digits.as_bytes()).filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
     let value = value as i128;
     Some(match text.as_bytes()[0] {
         b'+' => Count::More(value),

@@ -6,7 +6,14 @@ use crate::warn;
 pub(super) enum Piece {
     Text(Vec<u8>),
     /// A directive: flags and width, letter, and the time's letter.
-    Directive { left: bool, zero: bool, width: usize, precision: Option<usize>, letter: u8, time: u8 },
+    Directive {
+        left: bool,
+        zero: bool,
+        width: usize,
+        precision: Option<usize>,
+        letter: u8,
+        time: u8,
+    },
     /// `\c`: stop here.
     Stop,
 }
