@@ -89,7 +89,8 @@ fn push_parts(out: &mut String, parts: &[Part], substitutions: Substitutions) {
                     out.push('`');
                     out.push_str(&substitution.source.replace("\\\n", ""));
                     out.push('`');
-                } else if substitution.error.is_some() {
+                } else if substitution.error.is_some() && !substitution.source.starts_with('(') {
+                    // The body of a here-document that could not be read.
                     out.push_str(&substitution.source);
                 } else {
                     push_substitution(out, "$(", substitution, substitutions);

@@ -260,11 +260,12 @@ impl Parser {
         while is_name_byte(self.at(end)) {
             end += 1;
         }
-        if !is_name_start(self.here()) || self.at(end) != b'[' || self.matching_bracket(end).is_some() {
+        if !is_name_start(self.here()) || self.at(end) != b'[' {
             return Ok(());
         }
+        let Err(wanted) = self.bracket_end(end) else { return Ok(()) };
         let line = self.line_at(end);
-        Err(super::SyntaxError::unmatched(line, ']'))
+        Err(super::SyntaxError::unmatched(line, wanted))
     }
 
     /// Whether `name=`, `name+=` or `name[…]=` comes next; where its value begins.

@@ -155,11 +155,14 @@ impl Parser {
     }
 
     fn conditional_end_error(&mut self, line: u32) -> SyntaxError {
-        let message = match self.peek() {
-            Token::End => "unexpected EOF while looking for `]]'",
-            _ => "syntax error in conditional expression",
+        let error = match self.peek() {
+            Token::End => self.conditional_error("unexpected EOF while looking for `]]'"),
+            Token::Word => self.conditional_error("syntax error in conditional expression"),
+            _ => {
+                let token = self.conditional_token();
+                self.conditional_error(&format!("syntax error in conditional expression: unexpected token `{token}'"))
+            }
         };
-        let error = self.conditional_error(message);
         SyntaxError { line, ..error }
     }
 }

@@ -21,6 +21,9 @@ pub struct SyntaxError {
     pub keeps_status: bool,
 }
 
+/// bash has no such error: it runs out of stack.
+const TOO_DEEP: &str = "syntax error: commands nested too deeply";
+
 impl SyntaxError {
     pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
         Self {
@@ -32,6 +35,14 @@ impl SyntaxError {
             status: 2,
             keeps_status: false,
         }
+    }
+
+    pub(super) fn too_deep(line: u32) -> Self {
+        Self::new(line, TOO_DEEP)
+    }
+
+    pub(super) fn is_too_deep(&self) -> bool {
+        self.message == TOO_DEEP
     }
 
     pub(super) fn unmatched(line: u32, wanted: char) -> Self {

@@ -23,7 +23,6 @@ struct Named {
     delimiter: String,
     quoted: bool,
     strip_tabs: bool,
-    line: u32,
 }
 
 impl Parser {
@@ -33,12 +32,11 @@ impl Parser {
             return Err(self.unexpected());
         }
         let start = self.pos;
-        let line = self.line_at(start);
         let word = self.word(Mode::Command)?;
         let written = self.slice(start, self.pos).to_owned();
         let quoted = word.parts.iter().any(|part| matches!(part, Part::Quoted(..) | Part::DoubleQuoted { .. }));
         let delimiter = if quoted { unquoted_text(&word.parts, &written) } else { written.clone() };
-        self.heredocs.named.push_back(Named { delimiter, quoted, strip_tabs, line });
+        self.heredocs.named.push_back(Named { delimiter, quoted, strip_tabs });
         Ok(RedirectKind::HereDocument { body: Rc::default(), delimiter: written, strip_tabs })
     }
 
@@ -87,12 +85,17 @@ impl Parser {
 
     fn heredoc_body(&mut self, named: &Named) -> Rc<Word> {
         let first_line = self.line_at(self.pos);
+        let line_before = if self.text.as_bytes().get(..self.pos).is_some_and(|read| read.ends_with(b"\n")) {
+            first_line.saturating_sub(1)
+        } else {
+            first_line
+        };
         let mut body = String::new();
         // Text of a line that ended in a backslash: the next line belongs to it.
         let mut joined = String::new();
         loop {
             if self.pos >= self.text.len() {
-                self.warn_heredoc_end(named);
+                self.warn_heredoc_end(named, line_before);
                 body.push_str(&joined);
                 break;
             }
@@ -121,7 +124,7 @@ impl Parser {
             {
                 let after = after.len();
                 self.pos += line.len() - after;
-                self.warn_heredoc_end(named);
+                self.warn_heredoc_end(named, line_before);
                 break;
             }
             body.push_str(&joined);
@@ -150,13 +153,12 @@ impl Parser {
         }
     }
 
-    fn warn_heredoc_end(&mut self, named: &Named) {
+    fn warn_heredoc_end(&mut self, named: &Named, from: u32) {
         let mut line = self.line_at(self.pos);
         if self.text.ends_with('\n') && self.pos >= self.text.len() {
             line = line.saturating_sub(1);
         }
-        let message =
-            format!("warning: here-document at line {} delimited by end-of-file (wanted `{}')", named.line, named.delimiter);
+        let message = format!("warning: here-document at line {} delimited by end-of-file (wanted `{}')", from, named.delimiter);
         self.warnings.push(Warning { line, message });
     }
 

@@ -269,7 +269,7 @@ impl Parser {
     pub(super) fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= super::MAX_DEPTH {
             let line = self.line_at(self.pos);
-            return Err(SyntaxError::new(line, "syntax error: commands nested too deeply"));
+            return Err(SyntaxError::too_deep(line));
         }
         self.depth += 1;
         let result = step(self);

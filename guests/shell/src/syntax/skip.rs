@@ -25,9 +25,22 @@ impl Parser {
         })
     }
 
+    /// Where the `)` of a `(` is; `start` is after the parenthesis.
+    pub(super) fn closing_parenthesis(&mut self, start: usize) -> Parsed<usize> {
+        self.closing(start, b'(', b')', true).map_err(|wanted| {
+            let line = self.line_at(start);
+            SyntaxError::unmatched(line, wanted)
+        })
+    }
+
     /// Where the `]` of a `[` is.
     pub(super) fn matching_bracket(&self, open: usize) -> Option<usize> {
-        self.closing(open + 1, b'[', b']', true).ok()
+        self.bracket_end(open).ok()
+    }
+
+    /// Where the `]` of a `[` is; `Err` is the character that is missing.
+    pub(super) fn bracket_end(&self, open: usize) -> Result<usize, char> {
+        self.closing(open + 1, b'[', b']', true)
     }
 
     /// The position of the closing byte; `Err` is the character that is missing.

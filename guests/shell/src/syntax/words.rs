@@ -67,7 +67,7 @@ static SUBSCRIPT: Stops = stops(b"\0\\'\"$`[]");
 static WHOLE: Stops = stops(b"\0\\'\"$`");
 static GROUP: Stops = stops(b"\0\\'\"$`()");
 static DOUBLE: Stops = stops(b"\0\\\"$`");
-static DOUBLE_BRACE: Stops = stops(b"\0\\\"$`}");
+static DOUBLE_BRACE: Stops = stops(b"\0\\\"$`}'");
 static HEREDOC: Stops = stops(b"\0\\$`");
 static ARITHMETIC: Stops = stops(b"\0\\\"$`();:?}[]");
 
@@ -284,6 +284,8 @@ impl Parser {
             _ => &ARITHMETIC,
         };
         let (mut parentheses, mut brackets, mut questions) = (0u32, 0u32, 0u32);
+        // In `"${x:-'}'}"` the single quotes stay, but hide the brace from bash's search for the end.
+        let mut hidden_until = 0;
         loop {
             match self.run(parts, table) {
                 0 => return Ok(()),
@@ -294,6 +296,13 @@ impl Parser {
                     self.quote_or_expansion(parts)?;
                 }
                 b'$' | b'`' => self.expansion(parts, true)?,
+                b'\'' => {
+                    if self.pos >= hidden_until && !self.in_heredoc && !self.options.posix {
+                        hidden_until = self.end_of_single_quotes()?;
+                    }
+                    self.push_here(parts);
+                }
+                b'}' if self.pos < hidden_until => self.push_here(parts),
                 b'}' if matches!(mode, QuotedMode::Brace | QuotedMode::Offset) => return Ok(()),
                 b'(' => {
                     parentheses += 1;
@@ -326,6 +335,18 @@ impl Parser {
                     self.push_here(parts);
                 }
                 _ => self.push_here(parts),
+            }
+        }
+    }
+
+    /// The position after the quote that matches the one here.
+    fn end_of_single_quotes(&mut self) -> Parsed<usize> {
+        let start = self.pos + 1;
+        match self.text.get(start..).and_then(|rest| rest.find('\'')) {
+            Some(length) => Ok(start + length + 1),
+            None => {
+                let line = self.line_at(start);
+                Err(SyntaxError::unmatched(line, '\''))
             }
         }
     }
@@ -385,6 +406,15 @@ impl Parser {
                 // bash was looking for the end of an expression when it started here.
                 let line = self.line_at(start);
                 Err(SyntaxError { line, ..error })
+            }
+            // bash looks into what began as an expression only when it runs it.
+            Err(error) if doubled && !error.is_too_deep() => {
+                let end = self.closing_parenthesis(start + 2)?;
+                let source = self.slice(start + 2, end).to_owned();
+                self.pos = end + 1;
+                let error = Some(Rc::new(error));
+                let body = List::default();
+                Ok(Part::Command(Rc::new(CommandSubstitution { body, source, backquoted: false, error })))
             }
             other => other.map(Part::Command),
         }
@@ -463,16 +493,12 @@ impl Parser {
         let mut inner = self.inner(&program, 1);
         let (body, error) = match inner.nested(Self::all) {
             Ok(body) => (body, None),
-            Err(error) if inner.depth_exceeded(&error) => return Err(SyntaxError { line, ..error }),
+            Err(error) if error.is_too_deep() => return Err(SyntaxError { line, ..error }),
             Err(error) => (List::default(), Some(Rc::new(error))),
         };
         self.warnings.append(&mut inner.warnings);
         self.pos = end + 1;
         Ok(Part::Command(Rc::new(CommandSubstitution { body, source, backquoted: true, error })))
-    }
-
-    fn depth_exceeded(&self, error: &SyntaxError) -> bool {
-        error.message.ends_with("nested too deeply")
     }
 
     /// `name=value` and its kin, which `assignment_ahead` has seen.
