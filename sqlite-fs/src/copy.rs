@@ -71,7 +71,7 @@ impl Database {
         schema::tune_writer(&target, true, Durability::CrashSafe)?;
         // A file that is thrown away on any error needs neither a journal nor a sync of each page.
         target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
-        schema::create(&target, self.shared.options.clock.now(), false)?;
+        schema::create(&target, self.shared.options.clock.now())?;
         self.copy_rows(&target, export)
     }
 

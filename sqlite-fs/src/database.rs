@@ -235,10 +235,13 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
     let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::tune_writer(&connection, path.is_some(), options.durability)?;
     if refuse(schema::inspect(&connection)?, path)? {
-        schema::create(&connection, clock.now(), path.is_some())?;
+        if path.is_some() {
+            schema::use_log(&connection)?;
+        }
+        schema::create(&connection, clock.now())?;
     } else {
-        // Ours, but perhaps closed by a tool that changed the journal mode.
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // An export is in the plain mode, as is a file that another tool has changed.
+        schema::use_log(&connection)?;
         if left.unclean {
             quick_check(&connection)?;
         }

@@ -87,10 +87,7 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Makes a fresh database.
-pub(crate) fn create(connection: &Connection, now: i64, file: bool) -> rusqlite::Result<()> {
-    if file {
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-    }
+pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; {TABLES}
@@ -100,6 +97,20 @@ pub(crate) fn create(connection: &Connection, now: i64, file: bool) -> rusqlite:
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; COMMIT;",
         mode = 0o40_755
     ))
+}
+
+/// Switches a file to the write-ahead log, unless it is.
+///
+/// The switch itself goes through a rollback journal. Were its removal lost in a power cut, the journal would come back
+/// and undo the switch, and with it what the log has since: `EXTRA` waits for the directory too.
+pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode.eq_ignore_ascii_case("wal") {
+        return Ok(());
+    }
+    let synchronous: i64 = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    connection.execute_batch("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL;")?;
+    connection.pragma_update(None, "synchronous", synchronous)
 }
 
 /// What a file says it is.

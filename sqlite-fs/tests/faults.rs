@@ -1,0 +1,137 @@
+//! A disk that fills up, fails at any call, or loses power: what was committed stays, what was not is told, and the
+//! database goes on when the disk is well again.
+
+mod faults {
+    pub mod vfs;
+}
+
+use std::path::Path;
+
+use faults::vfs;
+use rusqlite::ffi;
+use sqlite_fs::{Database, Durability, Error, FsError, NewCall, Outcome};
+
+/// One command that touches everything, with more than the caches hold; returns the first error.
+fn command(database: &Database, number: u64) -> Result<(), Error> {
+    let transaction = database.begin(None)?;
+    let call = NewCall { name: "test", parameters: None, command: "write" };
+    let id = transaction.calls().begin(&call)?;
+    let fs = transaction.fs();
+    fs.write("/number", number.to_string())?;
+    fs.create_dir_all(&format!("/d{}/e", number % 3))?;
+    for i in 0..6 {
+        fs.write(&format!("/d{}/e/f{i}", number % 3), number.to_le_bytes().repeat(9000))?;
+    }
+    fs.rename(&format!("/d{}/e/f0", number % 3), "/moved")?;
+    fs.remove_dir_all(&format!("/d{}", number % 3))?;
+    transaction.kv().set("number", &number.to_string())?;
+    transaction.calls().finish(id, &Outcome { stdout: &[b'x'; 5000], ..Outcome::default() })?;
+    transaction.commit()
+}
+
+fn number(database: &Database) -> u64 {
+    let reader = database.reader().unwrap();
+    let by_key: u64 = reader.get("number").unwrap().map_or(0, |value| value.json.parse().unwrap());
+    if by_key > 0 {
+        assert_eq!(reader.fs().read_to_string("/number").unwrap(), by_key.to_string());
+        assert_eq!(reader.fs().read("/moved").unwrap(), by_key.to_le_bytes().repeat(9000));
+    }
+    by_key
+}
+
+fn open(path: &Path) -> Database {
+    // A small cache, so that rows are written in the middle of the command too.
+    Database::options().path(path).durability(Durability::PowerSafe).cache(60_000).open().unwrap()
+}
+
+/// Errors at every call in turn, until a command gets through without meeting one.
+fn errors_everywhere(code: i32, is_expected: impl Fn(&Error) -> bool) -> u64 {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let mut database = open(&path);
+    command(&database, 1).unwrap();
+    let (mut stored, mut failures) = (1, 0);
+    for calls in 0.. {
+        vfs::fail_after(calls, code);
+        let result = command(&database, stored + 1);
+        let failed = vfs::heal();
+        match result {
+            Ok(()) => {
+                stored += 1;
+                if !failed {
+                    break;
+                }
+            }
+            Err(error) => {
+                assert!(is_expected(&error), "call {calls}: {error:?}");
+                failures += 1;
+            }
+        }
+        // An error while the commit is made durable leaves it open whether it is stored; never half of it is.
+        let now = number(&database);
+        assert!(now == stored || now == stored + 1, "call {calls}: {now} after {stored}");
+        stored = now;
+        if calls % 16 == 0 {
+            drop(database);
+            database = open(&path);
+            assert_eq!(database.check().unwrap(), [], "call {calls}");
+            assert_eq!(number(&database), stored, "call {calls}: reopened");
+        }
+        // The disk is well again: so is the database.
+        command(&database, stored + 1).unwrap_or_else(|error| panic!("call {calls}: {error:?}"));
+        stored += 1;
+    }
+    drop(database);
+    let database = open(&path);
+    assert_eq!(database.check().unwrap(), []);
+    assert_eq!(number(&database), stored);
+    failures
+}
+
+/// What a commit leaves on a disk that forgets everything unsynced when the power goes at any call.
+fn power_cuts() {
+    let dir = tempfile::tempdir().unwrap();
+    for cut in (1..260).step_by(3) {
+        let path = dir.path().join(format!("power{cut}.db"));
+        vfs::record(cut);
+        let database = open(&path);
+        let mut acknowledged = 0;
+        for number in 1..12 {
+            command(&database, number).unwrap();
+            if !vfs::is_cut() {
+                acknowledged = number;
+            }
+        }
+        drop(database);
+        let Some(image) = vfs::after_cut() else { continue };
+        let after = dir.path().join(format!("after{cut}"));
+        std::fs::create_dir(&after).unwrap();
+        for (name, bytes) in image {
+            let name = Path::new(&name).file_name().unwrap();
+            // The index of the log is rebuilt; it was never promised.
+            if !name.to_string_lossy().ends_with("-shm") {
+                std::fs::write(after.join(name), bytes).unwrap();
+            }
+        }
+        let database = open(&after.join(path.file_name().unwrap()));
+        let found = number(&database);
+        assert!(found >= acknowledged, "cut at {cut}: {acknowledged} was acknowledged, {found} is there");
+        assert_eq!(database.check().unwrap(), [], "cut at {cut}");
+    }
+}
+
+/// One test, because the disk is one for the whole process.
+#[test]
+fn a_bad_disk_loses_nothing_that_was_acknowledged() {
+    vfs::install();
+    let full = |error: &Error| {
+        matches!(error, Error::DiskFull(_) | Error::RolledBack(_))
+            || matches!(error.fs_error(), Some(FsError::NoSpace | FsError::Io))
+            || matches!(error, Error::Sqlite(_))
+    };
+    assert!(errors_everywhere(ffi::SQLITE_FULL, full) > 20);
+    let broken =
+        |error: &Error| matches!(error, Error::Sqlite(_) | Error::RolledBack(_)) || error.fs_error() == Some(FsError::Io);
+    assert!(errors_everywhere(ffi::SQLITE_IOERR_WRITE, broken) > 20);
+    power_cuts();
+}
