@@ -51,6 +51,9 @@ impl Parser {
             let inner = self.nested(Self::conditional_or)?;
             self.skip_newlines();
             if self.peek() != Token::Close {
+                if self.peek() == Token::Word && self.keyword() != "]]" {
+                    return Err(self.conditional_error("expected `)'"));
+                }
                 let token = self.conditional_token();
                 return Err(self.conditional_error(&format!("unexpected token `{token}', expected `)'")));
             }

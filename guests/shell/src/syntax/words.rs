@@ -368,6 +368,10 @@ impl Parser {
             self.pos += 2;
         } else {
             self.push_here(parts);
+            // The backslash stays, and yet the quote after it opens nothing.
+            if next == b'\'' {
+                self.push_here(parts);
+            }
         }
     }
 
