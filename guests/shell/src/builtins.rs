@@ -192,8 +192,7 @@ pub(crate) fn parse_options(args: &[String], known: &str) -> Result<(Vec<(char, 
             return Ok((options, at + 1));
         }
         let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) else { break };
-        let mut chars = letters.char_indices();
-        while let Some((position, letter)) = chars.next() {
+        for (position, letter) in letters.char_indices() {
             let Some(place) = known.find(letter).filter(|_| letter != ':') else { return Err(format!("-{letter}")) };
             if known.get(place + letter.len_utf8()..).is_some_and(|rest| rest.starts_with(':')) {
                 let rest = letters.get(position + letter.len_utf8()..).unwrap_or_default();

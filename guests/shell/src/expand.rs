@@ -18,7 +18,7 @@ pub use arithmetic::ArithmeticCache;
 pub use purity::{is_pure_command, runs_in_place};
 pub use transform::{describe, quote_assignment};
 
-use crate::ast::{Part, Word};
+use crate::ast::{Operation, ParameterName, Part, Word};
 use crate::brace;
 use crate::shell::Origin;
 use crate::shell::{Done, Flow, Shell};
@@ -108,8 +108,9 @@ impl Shell {
                 self.complain("brace expansion: too many words");
                 return Err(Flow::Discard(1));
             };
-            for word in &words {
-                self.expand_braceless(word, out)?;
+            for mut word in words {
+                rejoin(&mut word);
+                self.expand_braceless(&word, out)?;
             }
             return Ok(());
         }
@@ -265,7 +266,24 @@ impl Shell {
     /// Ends the shell after an error that bash does not survive when it is not interactive.
     pub(crate) fn fatal(&mut self, message: impl std::fmt::Display) -> Flow {
         self.complain(message);
-        self.status = if self.origin == Origin::CommandString && self.subshell == 0 { 127 } else { 1 };
+        let plain = self.origin == Origin::CommandString && self.subshell == 0 && !self.on(SetOption::ErrExit);
+        self.status = if plain { 127 } else { 1 };
         Flow::Exit(self.status)
+    }
+}
+
+/// After brace expansion, `$x` with a letter behind it is another name: `$x{,y}` is `$x` and `$xy`.
+fn rejoin(word: &mut Word) {
+    for at in 1..word.parts.len() {
+        let (head, tail) = word.parts.split_at_mut(at);
+        let (Some(Part::Parameter(parameter)), Some(Part::Literal(text))) = (head.last_mut(), tail.first_mut()) else { continue };
+        let (ParameterName::Variable(name), false, Operation::Get) =
+            (&mut parameter.name, parameter.braced, &parameter.operation)
+        else {
+            continue;
+        };
+        let more = text.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        name.push_str(&text[..more]);
+        text.drain(..more);
     }
 }

@@ -30,7 +30,9 @@ struct Invocation {
 pub fn run(args: &[String]) -> u8 {
     let own = args.first().map_or("bash", String::as_str);
     let base = own.rsplit('/').next().unwrap_or(own).trim_start_matches('-');
+    let bottom = 0u8;
     let mut shell = Shell::new(own);
+    shell.stack_base = std::ptr::from_ref(&bottom) as usize;
     shell.bind_computed();
     shell.import_environment();
     shell.set_first_variables();

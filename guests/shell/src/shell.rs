@@ -74,6 +74,11 @@ pub enum Origin {
     Stdin,
 }
 
+/// How much stack the interpreter uses at most: all that there is but for what a last call may need.
+///
+/// In a sandbox this is the part of the stack in linear memory, which `build.rs` sets to 2 MiB.
+const STACK_BUDGET: usize = if cfg!(target_arch = "wasm32") { 1_700_000 } else { 7_000_000 };
+
 /// One interpreter.
 #[derive(Debug)]
 pub struct Shell {
@@ -147,6 +152,8 @@ pub struct Shell {
     pub command_string: Option<String>,
     /// Set while a command substitution's status should become that of an assignment.
     pub substitution_status: Option<i32>,
+    /// An address near the bottom of the stack: how far we are from it tells how much is used.
+    pub stack_base: usize,
     /// How deep functions are nested.
     pub call_depth: u32,
     /// A coprocess's name and pid.
@@ -182,7 +189,7 @@ impl Shell {
             name: name.to_owned(),
             positional: Vec::new(),
             status: 0,
-            pipe_status: vec![0],
+            pipe_status: Vec::new(),
             line: 1,
             frames: Vec::new(),
             loops: 0,
@@ -211,6 +218,7 @@ impl Shell {
             regexes: NameMap::default(),
             command_string: None,
             substitution_status: None,
+            stack_base: 0,
             call_depth: 0,
             coprocesses: Vec::new(),
             signals_seen: 0,
@@ -290,6 +298,13 @@ impl Shell {
             (None, Origin::Script) => self.name.as_str().into(),
             (None, Origin::Stdin) => "main".into(),
         }
+    }
+
+    /// Whether another function call or `eval` might not fit the stack.
+    #[must_use]
+    pub fn stack_is_full(&self) -> bool {
+        let here = 0u8;
+        self.stack_base != 0 && self.stack_base.abs_diff(std::ptr::from_ref(&here) as usize) > STACK_BUDGET
     }
 
     /// Counts a command for the host's limits.

@@ -527,7 +527,7 @@ fn make_reference(shell: &mut Shell, builtin: &str, name: &str, value: Option<As
             return Ok(false);
         }
         if target == name {
-            shell.complain(format_args!("warning: {name}: circular name reference"));
+            shell.complain(format_args!("{builtin}: warning: {name}: circular name reference"));
         }
         if !is_name(target) && split_subscript(target).is_none() {
             shell.complain(format_args!("{builtin}: `{target}': invalid variable name for name reference"));

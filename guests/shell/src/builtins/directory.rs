@@ -143,7 +143,7 @@ pub(super) fn cd(shell: &mut Shell, args: &[String]) -> Done {
     match result {
         Ok(()) => {
             if print {
-                let directory = shell.directory.clone();
+                let directory = if target.is_empty() { String::new() } else { shell.directory.clone() };
                 shell.write(&format!("{directory}\n"));
             }
             Ok(0)
@@ -254,6 +254,10 @@ pub(super) fn pushd(shell: &mut Shell, args: &[String]) -> Done {
             _ if arg.starts_with('-') && arg.len() > 1 => return Ok(shell.refuse_option("pushd", arg)),
             _ => operand = Some(arg.clone()),
         }
+    }
+    if args.iter().skip(1).filter(|arg| !matches!(arg.as_str(), "-n" | "--")).count() > 1 {
+        shell.complain("pushd: too many arguments");
+        return Ok(1);
     }
     let count = shell.directory_stack.len() + 1;
     match operand {

@@ -11,12 +11,10 @@ impl Shell {
     pub(crate) fn switch(&mut self, option: SetOption, on: bool) {
         self.options.set(option, on);
         match option {
-            SetOption::Posix => {
-                if on {
-                    self.set_plain("POSIXLY_CORRECT", "y");
-                    self.options.set_shopt(ShoptOption::ExpandAliases, true);
-                    self.options.set_shopt(ShoptOption::InheritErrExit, true);
-                }
+            SetOption::Posix if on => {
+                self.set_plain("POSIXLY_CORRECT", "y");
+                self.options.set_shopt(ShoptOption::ExpandAliases, true);
+                self.options.set_shopt(ShoptOption::InheritErrExit, true);
             }
             SetOption::Emacs if on => self.options.set(SetOption::Vi, false),
             SetOption::Vi if on => self.options.set(SetOption::Emacs, false),

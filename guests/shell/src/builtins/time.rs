@@ -258,6 +258,7 @@ fn general(value: f64, precision: usize, alternate: bool) -> String {
     trim(format!("{value:.digits$}"))
 }
 
+/// `%a` as C writes a `long double`, whose first digit is 8 or more.
 fn hexadecimal(value: f64) -> String {
     let bits = value.to_bits();
     let sign = if bits >> 63 == 1 { "-" } else { "" };
@@ -266,11 +267,13 @@ fn hexadecimal(value: f64) -> String {
     if exponent == 0 && fraction == 0 {
         return format!("{sign}0x0p+0");
     }
-    let digits = format!("{fraction:013x}");
-    let digits = digits.trim_end_matches('0');
-    let point = if digits.is_empty() { "" } else { "." };
-    let exponent = exponent - 1023;
-    format!("{sign}0x1{point}{digits}p{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    let mantissa = (1 << 63) | fraction << 11;
+    let digits = format!("{mantissa:016x}");
+    let (first, rest) = digits.split_at(1);
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    let exponent = exponent - 1023 - 3;
+    format!("{sign}0x{first}{point}{rest}p{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
 #[cfg(test)]

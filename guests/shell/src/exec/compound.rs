@@ -45,7 +45,11 @@ impl Shell {
     }
 
     fn run_subshell(&mut self, list: &List) -> Done {
-        match self.fork_reporting(|shell| shell.run_list_tail(list)) {
+        let forked = self.fork_reporting(|shell| {
+            shell.jobs.list.clear();
+            shell.run_list_tail(list)
+        });
+        match forked {
             Ok(pid) => Ok(self.wait_for_described(pid, || format!("( {} )", crate::print::list(list)))),
             Err(status) => Ok(status),
         }

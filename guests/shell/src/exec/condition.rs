@@ -107,12 +107,36 @@ impl Shell {
         self.trace_test(format_args!("{} =~ {}", shown(text), source))?;
         let Some(regex) = self.regex(&source) else { return Ok(None) };
         let captures = regex.captures(text);
-        let values: Vec<String> = match &captures {
-            Some(captures) => captures.iter().map(|group| group.map_or("", |group| group.as_str()).to_owned()).collect(),
-            None => Vec::new(),
+        let longer = match &captures {
+            Some(found) if source.contains(['|', '?']) && !source.contains(['$', '\\']) => {
+                self.longest(&source, text, found.get(0).map_or((0, 0), |whole| (whole.start(), whole.end())))
+            }
+            _ => None,
         };
-        self.set_array("BASH_REMATCH", values);
-        Ok(Some(captures.is_some()))
+        let captures = match longer {
+            Some((start, end)) => self.regex(&format!("^({source})$")).and_then(|regex| {
+                let found = regex.captures(text.get(start..end)?)?;
+                let groups = found.iter().skip(1).map(|group| group.map_or("", |group| group.as_str()).to_owned());
+                Some(groups.collect::<Vec<_>>())
+            }),
+            None => captures
+                .map(|captures| captures.iter().map(|group| group.map_or("", |group| group.as_str()).to_owned()).collect()),
+        };
+        let matched = captures.is_some();
+        self.set_array("BASH_REMATCH", captures.unwrap_or_default());
+        Ok(Some(matched))
+    }
+
+    /// POSIX wants the longest of the leftmost matches; the engine gives the first alternative's.
+    fn longest(&mut self, source: &str, text: &str, (start, end): (usize, usize)) -> Option<(usize, usize)> {
+        /// Beyond this the search for a longer match would cost more than it is worth.
+        const MOST: usize = 2000;
+        if text.len() > MOST || source.starts_with('^') && start > 0 {
+            return None;
+        }
+        let whole = self.regex(&format!("^({source})$"))?;
+        let mut ends = (end + 1..=text.len()).rev().filter(|&end| text.is_char_boundary(end));
+        ends.find(|&end| text.get(start..end).is_some_and(|part| whole.is_match(part))).map(|end| (start, end))
     }
 
     fn regex(&mut self, source: &str) -> Option<Rc<regex::Regex>> {

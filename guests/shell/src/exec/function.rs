@@ -9,7 +9,7 @@ use crate::state::options::SetOption;
 use crate::state::signals::Event;
 
 /// How deep functions may call one another. bash ends with a crash when the stack is full; this is what ours holds.
-pub(crate) const MAX_CALLS: u32 = 1000;
+pub(crate) const MAX_CALLS: u32 = if cfg!(target_arch = "wasm32") { 1000 } else { 10_000 };
 
 impl Shell {
     pub(super) fn define_function(&mut self, function: &Rc<Function>) -> i32 {
@@ -35,7 +35,8 @@ impl Shell {
         let (function, source) = (Rc::clone(&entry.function), Rc::clone(&entry.source));
         let traced = entry.traced || self.on(SetOption::FuncTrace);
         let allowed = self.call_limit();
-        if self.call_depth >= allowed {
+        if self.call_depth >= allowed || self.stack_is_full() {
+            let allowed = self.call_depth.min(allowed);
             self.complain(format_args!("{name}: maximum function nesting level exceeded ({allowed})"));
             return Err(Flow::Discard(1));
         }

@@ -188,9 +188,7 @@ impl Shell {
     }
 
     pub(crate) fn refuse_missing_program(&mut self, name: &str) -> i32 {
-        if name.contains('/') {
-            self.complain(format_args!("{name}: No such file or directory"));
-        } else if self.get("PATH").is_none_or(|path| path.is_empty()) {
+        if name.contains('/') || self.get("PATH").is_none_or(|path| path.is_empty()) {
             self.complain(format_args!("{name}: No such file or directory"));
         } else {
             self.complain(format_args!("{name}: command not found"));

@@ -321,10 +321,10 @@ impl Shell {
         let content = bytes::encode(text).into_owned();
         let failed =
             |error: io::Error| Refusal::Said(format!("cannot create temp file for here-document: {}", sys::message(&error)));
-        if content.len() > PIPE_ROOM {
-            if let Some(fd) = self.temporary_file(&content) {
-                return Ok(fd);
-            }
+        if content.len() > PIPE_ROOM
+            && let Some(fd) = self.temporary_file(&content)
+        {
+            return Ok(fd);
         }
         let [read, write] = self.high_pipe().map_err(failed)?;
         if content.len() <= PIPE_ROOM {

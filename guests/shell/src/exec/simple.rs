@@ -1,6 +1,6 @@
 //! Simple commands: expansion, then a function, a builtin or a program.
 
-use crate::ast::{Argument, Assignment, SimpleCommand, Word};
+use crate::ast::{Argument, Assignment, Part, SimpleCommand, Word};
 use crate::builtins::{self, Builtin};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
@@ -51,6 +51,17 @@ impl Shell {
 
     fn run_expanded(&mut self, simple: &SimpleCommand, last: bool) -> Done {
         self.substitution_status = None;
+        if self.on(SetOption::Keyword)
+            && let Some(rearranged) = take_keywords(simple)
+        {
+            self.options.set(SetOption::Keyword, false);
+            let result = self.run_expanded(&rearranged, false);
+            self.options.set(
+                SetOption::Keyword,
+                !matches!(rearranged.words.first(), Some(Argument::Word(word)) if crate::print::word(word) == "set"),
+            );
+            return result;
+        }
         let declares = simple.words.iter().any(|argument| matches!(argument, Argument::Assignment(_)));
         if declares {
             return self.run_declaration(simple);
@@ -361,4 +372,32 @@ impl Shell {
             None => Ok(self.positional.clone()),
         }
     }
+}
+
+/// `set -k`: assignments count wherever they stand. `None` when there are none after the command's name.
+fn take_keywords(simple: &SimpleCommand) -> Option<SimpleCommand> {
+    let mut out = SimpleCommand { words: Vec::new(), ..simple.clone() };
+    for argument in &simple.words {
+        let assignment = match argument {
+            Argument::Word(Word { parts }) => keyword(parts),
+            Argument::Assignment(_) => None,
+        };
+        match assignment {
+            Some(assignment) if !out.words.is_empty() => out.assignments.push(assignment),
+            _ => out.words.push(argument.clone()),
+        }
+    }
+    (out.assignments.len() > simple.assignments.len()).then_some(out)
+}
+
+fn keyword(parts: &[Part]) -> Option<Assignment> {
+    let (Part::Literal(first), rest) = parts.split_first()? else { return None };
+    let (name, value) = first.split_once('=')?;
+    if !crate::state::assign::is_name(name) {
+        return None;
+    }
+    let mut parts = vec![Part::Literal(value.to_owned())];
+    parts.extend_from_slice(rest);
+    let value = crate::ast::AssignedValue::Scalar(Word { parts });
+    Some(Assignment { name: name.to_owned(), index: None, append: false, value })
 }

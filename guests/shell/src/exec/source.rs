@@ -23,6 +23,10 @@ impl Shell {
     }
 
     fn run_parser(&mut self, mut parser: Parser, tail: bool) -> Done {
+        if self.stack_is_full() {
+            self.complain("maximum eval nesting level exceeded");
+            return Err(Flow::Discard(1));
+        }
         let mut status = 0;
         loop {
             parser.options = self.syntax_options();

@@ -47,7 +47,7 @@ impl Shell {
                             return (base.to_owned(), Some(subscript.to_owned()));
                         }
                         if target == current {
-                            // A local reference to the outer variable of the same name.
+                            self.complain(format_args!("warning: {current}: circular name reference"));
                             return (current, None);
                         }
                         current = target.to_owned();
@@ -213,6 +213,12 @@ impl Shell {
         }
         if target != name {
             return self.assign(&target, value, append);
+        }
+        if self.variables.get(name).and_then(Variable::scalar) == Some(name) {
+            // It refers to itself: what is meant is the variable outside of the function.
+            self.complain(format_args!("warning: {name}: circular name reference"));
+            self.variables.global_entry(name).value = Value::Scalar(value);
+            return Ok(());
         }
         // A reference that refers to nothing yet: the value is the name it will refer to.
         if self.refuse_readonly(name) {
