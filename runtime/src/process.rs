@@ -22,4 +22,4 @@ pub(crate) use program::{check as check_program, find as find_program};
 pub(crate) use run::{start, start_first};
 pub(crate) use state::{Start, State, settle_fuel};
 pub(crate) use table::{Pid, Process, WaitFor};
-pub(crate) use tree::Tree;
+pub(crate) use tree::{MemoryCharge, Tree};

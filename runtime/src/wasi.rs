@@ -5,6 +5,7 @@
 
 mod call;
 mod clocks;
+mod door;
 mod files;
 mod memory;
 mod metadata;

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::tree::MemoryCharge;
 use super::wait::Waiters;
 
 /// What a pipe holds at most: Linux's own figure, so that programs meet the back-pressure they know.
@@ -12,6 +13,8 @@ pub(crate) const CAPACITY: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Pipe {
+    // Given back when the last end is gone.
+    _charge: Option<MemoryCharge>,
     state: Mutex<PipeState>,
     readers: Waiters,
     writers: Waiters,
@@ -32,9 +35,10 @@ pub(crate) struct PipeReader(Arc<Pipe>);
 #[derive(Debug)]
 pub(crate) struct PipeWriter(Arc<Pipe>);
 
-/// A new pipe.
-pub(crate) fn pipe() -> (PipeReader, PipeWriter) {
+/// A new pipe. Its buffer is paid for by whoever asked for it; a pipe of the embedding program's is not a guest's to pay.
+pub(crate) fn pipe(charge: Option<MemoryCharge>) -> (PipeReader, PipeWriter) {
     let pipe = Arc::new(Pipe {
+        _charge: charge,
         state: Mutex::new(PipeState { buffer: VecDeque::new(), has_reader: true, has_writer: true }),
         readers: Waiters::default(),
         writers: Waiters::default(),
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_reader_sees_what_was_written_and_then_the_end() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = pipe(None);
         let mut buffer = [0; 8];
         assert_eq!(reader.try_read(&mut buffer), None);
         assert_eq!(writer.try_write(b"hello"), Some(Ok(5)));
@@ -147,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_full_pipe_takes_what_fits_and_then_nothing() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = pipe(None);
         assert_eq!(writer.try_write(&vec![7; CAPACITY + 1]), Some(Ok(CAPACITY)));
         assert_eq!(writer.try_write(b"x"), None);
         assert_eq!(reader.try_read(&mut [0; 10]), Some(10));
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_writer_without_reader_is_told() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = pipe(None);
         drop(reader);
         assert_eq!(writer.try_write(b"x"), Some(Err(Broken)));
     }

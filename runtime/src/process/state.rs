@@ -79,6 +79,8 @@ impl State {
     /// Becomes another program: same pid, same descriptors but those that close, nothing else.
     pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
         self.return_memory();
+        // The fuel of the old store is paid for; the new one starts with none.
+        self.fuel_granted = 0;
         self.descriptors.close_for_exec();
         self.process.reset_caught_dispositions();
         self.prepared = prepared;

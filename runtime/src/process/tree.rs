@@ -34,6 +34,27 @@ pub(crate) struct Tree {
     alive: Arc<Alive>,
 }
 
+/// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
+#[derive(Debug)]
+pub(crate) struct MemoryCharge {
+    tree: Arc<Tree>,
+    bytes: u64,
+}
+
+impl MemoryCharge {
+    /// Takes memory, or nothing.
+    pub(crate) fn take(tree: &Arc<Tree>, bytes: usize) -> Option<Self> {
+        let bytes = bytes as u64;
+        tree.meter.take_memory(bytes).then(|| Self { tree: Arc::clone(tree), bytes })
+    }
+}
+
+impl Drop for MemoryCharge {
+    fn drop(&mut self) {
+        self.tree.meter.return_memory(self.bytes);
+    }
+}
+
 /// How many processes still hold the tree. Apart from it, so that a process can let go of the tree before it says so.
 #[derive(Debug, Default)]
 pub(crate) struct Alive {

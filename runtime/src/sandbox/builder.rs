@@ -1,12 +1,14 @@
 //! How a sandbox is opened.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use presets::{Limits, Overrides, Preset};
-use sqlite_fs::{Database, Durability, Quota};
+use sqlite_fs::{Database, Durability, Import, Quota};
 
 use super::Sandbox;
 use crate::Error;
+use crate::clock;
 use crate::host::Host;
 use crate::vfs::USER_ID;
 
@@ -26,6 +28,9 @@ pub struct Builder {
     files: Vec<(String, Vec<u8>)>,
     power_safe: bool,
 }
+
+/// How long reading a snapshot may take.
+const IMPORT_TIME: Duration = Duration::from_secs(60);
 
 /// Where commands start.
 const HOME: &str = "/home/user";
@@ -122,7 +127,7 @@ impl Builder {
             options = options.path(path);
         }
         let database = match self.import {
-            Some(snapshot) => return Err(Error::Invalid(format!("import of {} is not there yet", snapshot.display()))),
+            Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
             None => options.open()?,
         };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -138,6 +143,11 @@ impl Builder {
 
 fn quota(limits: &Limits) -> Quota {
     Quota { bytes: limits.disk.0, file_size: limits.file.0, inodes: limits.inodes, ..Quota::default() }
+}
+
+// A snapshot may hold what the preset lets a sandbox hold, history besides, and must be read within a minute (T-SNAP-03).
+fn import_bounds(limits: &Limits) -> Import {
+    Import { deadline: Some(clock::now() + IMPORT_TIME), max_bytes: limits.disk.0.saturating_mul(2), ..Import::default() }
 }
 
 // The directories every sandbox has, and the files it was given.

@@ -79,7 +79,7 @@ impl Sandbox {
     ///
     /// When no thread can be started.
     pub fn spawn(&self, mut command: Command) -> Result<Child, Error> {
-        let (reader, writer) = pipe();
+        let (reader, writer) = pipe(None);
         command.stdin = Stdin::Pipe(reader);
         let (stdout_sender, stdout) = mpsc::channel();
         let (stderr_sender, stderr) = mpsc::channel();

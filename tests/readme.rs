@@ -1,0 +1,68 @@
+//! The README's commands do what the README shows: every `console` block is run, in order, in one fresh directory.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// One command of a block, and the lines that the README shows below it.
+struct Shown {
+    line: usize,
+    command: String,
+    output: String,
+}
+
+fn shown(text: &str) -> Vec<Shown> {
+    let mut found: Vec<Shown> = Vec::new();
+    let mut inside = false;
+    for (line, text) in (1..).zip(text.lines()) {
+        match text {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if !inside => {}
+            _ => match (text.strip_prefix("$ "), found.last_mut()) {
+                (Some(command), _) => found.push(Shown { line, command: command.to_owned(), output: String::new() }),
+                (None, Some(last)) => last.output.push_str(&format!("{text}\n")),
+                (None, None) => {}
+            },
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_prints_what_the_readme_shows() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_sandlite"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let commands = shown(&readme);
+    let mut run = 0;
+    for Shown { line, command, output } in &commands {
+        // What builds the repository is run by CI itself, not from inside it.
+        if !command.starts_with("sandlite") {
+            continue;
+        }
+        run += 1;
+        let result = Command::new("bash").args(["-c", command]).current_dir(&directory).env("PATH", &path).output().unwrap();
+        let seen = format!("{}{}", String::from_utf8_lossy(&result.stdout), String::from_utf8_lossy(&result.stderr));
+        assert!(agrees(output, &seen), "README.md:{line}: $ {command}\n--- README\n{output}--- now\n{seen}");
+    }
+    assert!(run >= 5, "the README shows only {run} commands");
+}
+
+// Times differ from run to run: a line of the README may say `…` for any text.
+fn agrees(shown: &str, seen: &str) -> bool {
+    let (shown, seen): (Vec<_>, Vec<_>) = (shown.lines().collect(), seen.lines().collect());
+    shown.len() == seen.len() && shown.iter().zip(&seen).all(|(shown, seen)| line_agrees(shown, seen))
+}
+
+fn line_agrees(shown: &str, seen: &str) -> bool {
+    let mut rest = seen;
+    let parts: Vec<&str> = shown.split('…').collect();
+    for (index, part) in parts.iter().enumerate() {
+        let found = if index == 0 { rest.starts_with(part).then_some(0) } else { rest.find(part) };
+        let Some(at) = found else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty() || shown.ends_with('…')
+}
