@@ -165,6 +165,7 @@ impl Shell {
                     }
                 };
                 self.line = outer_line;
+                self.output.look();
                 self.stdin_fed += u32::from(feeds);
                 let result = self.run_compound(body, *line);
                 self.stdin_fed -= u32::from(feeds);

@@ -43,6 +43,10 @@ pub fn run(args: &[String]) -> u8 {
     let invocation = match parse(args) {
         Ok(invocation) => invocation,
         Err(wrong) => {
+            if let Some(name) = wrong.strip_prefix("-o ") {
+                shell.write_error(&format!("{own}: line 0: {own}: {name}: invalid option name\n"));
+                return 2;
+            }
             let text = format!(
                 "{own}: {wrong}: invalid option\nUsage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n"
             );
@@ -101,7 +105,7 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
                         'o' => match args.get(at + 1) {
                             None => invocation.list_options = Some(!on),
                             Some(name) => {
-                                let option = SetOption::named(name).ok_or_else(|| name.clone())?;
+                                let option = SetOption::named(name).ok_or_else(|| format!("-o {name}"))?;
                                 invocation.options.push((option, on));
                                 at += 1;
                             }

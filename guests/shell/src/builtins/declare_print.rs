@@ -5,6 +5,22 @@ use crate::quote;
 use crate::shell::{Done, Shell};
 use crate::state::variables::{Attributes, Value};
 
+/// Computed variables that bash lists only once they were used.
+const UNLISTED: &[&str] = &[
+    "BASHPID",
+    "BASH_ARGV0",
+    "BASH_COMMAND",
+    "BASH_SUBSHELL",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "FUNCNAME",
+    "LINENO",
+    "PIPESTATUS",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
 /// The form of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
@@ -24,8 +40,9 @@ impl Shell {
         let mut names: Vec<String> = self
             .variables
             .iter()
-            .filter(|(_, variable)| {
+            .filter(|(name, variable)| {
                 variable.attributes.has(wanted)
+                    && !(variable.attributes.has(Attributes::DYNAMIC) && UNLISTED.contains(&name.as_str()))
                     && (!indexed || matches!(variable.value, Value::Indexed(_)))
                     && (!associative || matches!(variable.value, Value::Associative(_)))
             })

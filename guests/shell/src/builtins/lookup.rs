@@ -162,13 +162,14 @@ pub(super) fn command(shell: &mut Shell, args: &[String]) -> Done {
     if has('v') || has('V') {
         let style = if has('V') { Style::Sentence } else { Style::Reusable };
         let search = Search { style, all: false, functions: true, force_path: false };
-        let mut status = 0;
+        let mut status = i32::from(!rest.is_empty());
         for name in rest {
-            if !describe(shell, name, search) {
+            if describe(shell, name, search) {
+                status = 0;
+            } else {
                 if has('V') {
                     shell.complain(format_args!("command: {name}: not found"));
                 }
-                status = 1;
             }
         }
         return Ok(status);

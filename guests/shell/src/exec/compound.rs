@@ -35,16 +35,25 @@ impl Shell {
             }
             Compound::Test(test) => {
                 self.line = line;
-                if self.traps.commands.contains_key(&Event::Debug) {
-                    self.current_command = crate::shown::test(test).into();
-                    self.debug_trap()?;
-                }
+                self.announce(|| crate::shown::test(test))?;
                 self.run_test(test)
             }
         }
     }
 
+    /// Before a command that is not simple: BASH_COMMAND and the DEBUG trap.
+    fn announce(&mut self, text: impl FnOnce() -> String) -> Done<()> {
+        if self.traps.commands.is_empty() || !self.traps.running.is_empty() {
+            return Ok(());
+        }
+        self.current_command = text().into();
+        self.debug_trap()
+    }
+
     fn run_subshell(&mut self, list: &List) -> Done {
+        if !self.traps.commands.is_empty() && self.traps.running.is_empty() {
+            self.current_command = format!("( {} )", crate::print::list(list)).into();
+        }
         let forked = self.fork_reporting(|shell| {
             shell.jobs.list.clear();
             shell.run_list_tail(list)
@@ -271,6 +280,7 @@ impl Shell {
     }
 
     fn run_case(&mut self, subject: &Word, arms: &[CaseArm]) -> Done {
+        self.announce(|| format!("case {} in ", crate::print::word(subject)))?;
         if self.on(SetOption::XTrace) {
             let text = crate::print::word(subject);
             self.trace_text(&format!("case {text} in"))?;
@@ -304,10 +314,7 @@ impl Shell {
     }
 
     fn run_arithmetic(&mut self, word: &Word) -> Done {
-        if self.traps.commands.contains_key(&Event::Debug) {
-            self.current_command = format!("(({}))", crate::print::word(word)).into();
-            self.debug_trap()?;
-        }
+        self.announce(|| format!("(({}))", crate::print::word(word)))?;
         if self.on(SetOption::XTrace) {
             let text = self.expand_quoted(word)?;
             self.trace_text(&format!("(( {text} ))"))?;

@@ -95,7 +95,13 @@ impl Shell {
             }
         }
         for assignment in &simple.assignments {
-            self.perform_assignment(assignment)?;
+            match self.perform_assignment(assignment) {
+                Err(Flow::Discard(_)) if self.on(SetOption::Posix) && !self.interactive => {
+                    let top = self.subshell == 0 && self.origin == crate::shell::Origin::CommandString;
+                    return Err(Flow::Exit(if top { 127 } else { 1 }));
+                }
+                other => other?,
+            }
         }
         self.last_argument.clear();
         if status == 0 {
@@ -124,7 +130,12 @@ impl Shell {
     fn run_named(&mut self, simple: &SimpleCommand, args: &[String], last: bool) -> Done {
         let Some(name) = args.first() else { return Ok(0) };
         match self.find_command(name) {
-            Found::Function => self.with_surroundings(simple, |shell| shell.call_function(args)),
+            Found::Function => self.with_surroundings(simple, |shell| {
+                if !simple.redirects.is_empty() {
+                    shell.output.look();
+                }
+                shell.call_function(args)
+            }),
             Found::Builtin(builtin) => {
                 if name == "exec" {
                     return self.run_exec(simple, args);
@@ -149,7 +160,7 @@ impl Shell {
                 run(self, args.first().map_or("", String::as_str), items)?
             }
         };
-        if self.output.cautious && !self.output.capturing() {
+        if (self.output.cautious || self.output.failure.is_some()) && !self.output.capturing() {
             self.output.flush();
             if self.output.failure.is_some() {
                 self.report_output_failure(args.first().map_or("", String::as_str));

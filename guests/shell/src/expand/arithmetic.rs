@@ -63,7 +63,11 @@ impl Shell {
         if error.from_variables && error.message.ends_with("unbound variable") {
             return self.fatal(&error.message);
         }
-        self.complain(format_args!("{prefix}{}", error.message));
+        // What is wrong with a variable is said without the command's name.
+        let prefix = if error.from_variables { "" } else { prefix };
+        if !error.message.is_empty() {
+            self.complain(format_args!("{prefix}{}", error.message));
+        }
         Flow::Discard(1)
     }
 

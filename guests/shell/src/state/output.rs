@@ -5,6 +5,9 @@ use std::io;
 /// Written at the latest when this much has gathered.
 const BUFFER: usize = 32 * 1024;
 
+/// The device number of `/dev/null`, which refuses nothing.
+const NULL_DEVICE: u64 = 0x103;
+
 /// The writer behind standard output.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -44,7 +47,7 @@ impl Output {
     /// Looks at what standard output now is.
     pub fn look(&mut self) {
         self.cautious = match sys::fstat(1) {
-            Ok(stat) => stat.kind() == sys::stat::S_IFCHR && !sys::is_terminal(1),
+            Ok(stat) => stat.kind() == sys::stat::S_IFCHR && stat.rdev != NULL_DEVICE && !sys::is_terminal(1),
             Err(_) => true,
         };
     }
