@@ -9,7 +9,7 @@ mod data;
 mod names;
 mod nodes;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -75,6 +75,8 @@ pub(crate) struct Store {
     holds: InoMap<u32>,
     /// Files with whole chunks that have no row yet; readers of other makes need them, so commit adds zeros.
     sparse: HashSet<Ino>,
+    /// Erased, with rows still there, and their sizes; in order, so that they go in runs.
+    doomed: BTreeMap<Ino, u64>,
     names: Names,
     chunks: Chunks,
     journal: Journal,
@@ -121,6 +123,7 @@ impl Store {
             orphans: InoMap::default(),
             holds: InoMap::default(),
             sparse: HashSet::new(),
+            doomed: BTreeMap::new(),
             names: Names::default(),
             chunks: Chunks::default(),
             journal: Journal::default(),
@@ -195,6 +198,7 @@ impl Store {
 
     /// Writes everything that is only in memory, as rows of the open transaction.
     pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+        self.flush_doomed()?;
         self.flush_chunks()?;
         self.flush_nodes()
     }
@@ -231,7 +235,8 @@ impl Store {
 
     /// Brings the rows to what a commit would store.
     pub(crate) fn settle(&mut self) -> Result<(), Fault> {
-        self.drop_orphans()?;
+        self.drop_orphans();
+        self.flush_doomed()?;
         self.flush_chunks()?;
         self.fill_holes()?;
         self.flush_nodes()
@@ -272,6 +277,7 @@ impl Store {
         self.nodes.clear();
         self.orphans.clear();
         self.sparse.clear();
+        self.doomed.clear();
         self.names = Names::default();
         self.chunks = Chunks::default();
         self.usage = None;

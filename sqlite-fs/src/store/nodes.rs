@@ -10,6 +10,9 @@ use crate::rows::{self, signed, split};
 /// Older than this, an access time is renewed on read, as Linux does with `relatime`.
 const RELATIME_NANOS: i64 = 24 * 3600 * 1_000_000_000;
 
+/// Bytes of files whose rows one statement removes, so that none runs long.
+const DOOMED_BYTES: u64 = 32 << 20;
+
 /// An inode in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -31,6 +34,9 @@ impl Store {
             return self.orphans.get_mut(&ino).ok_or(FsError::NoEntry.into());
         }
         if !self.nodes.contains_key(&ino) {
+            if self.doomed.contains_key(&ino) {
+                return Err(FsError::NoEntry.into());
+            }
             let stat = rows::inode(&self.connection, ino)?.ok_or(FsError::NoEntry)?;
             self.trim()?;
             let node = Node { stat, dirty: false, stored: true, has_data: stat.size > 0, noted: false };
@@ -151,33 +157,49 @@ impl Store {
             return Ok(());
         }
         let Some(node) = self.nodes.remove(&ino) else { return Ok(()) };
-        if node.stored {
-            self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
-        }
         if self.holds.contains_key(&ino) {
+            if node.stored {
+                self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
+            }
             self.orphans.insert(ino, Node { stored: false, dirty: false, ..node });
-            return Ok(());
+        } else {
+            self.erase(&node);
         }
-        self.erase(&node)
+        Ok(())
     }
 
-    /// Removes what an inode without a row still has.
-    fn erase(&mut self, node: &Node) -> Result<(), Fault> {
+    /// Forgets an inode without names; its rows go with the next flush, many at a time.
+    fn erase(&mut self, node: &Node) {
         let ino = node.stat.ino;
         self.chunks.forget(ino);
         self.sparse.remove(&ino);
-        match node.stat.file_type() {
-            FileType::Symlink => {
-                self.connection.prepare_cached("DELETE FROM fs_symlink WHERE ino=?1")?.execute([signed(ino)])?;
-            }
-            FileType::File if node.has_data => self.delete_chunks(ino, 0)?,
-            _ => {}
-        }
         self.names.forget_place(ino);
+        if node.stored || node.has_data || node.stat.file_type() == FileType::Symlink {
+            self.doomed.insert(ino, node.stat.size);
+        }
         if let Some(usage) = &mut self.usage {
             usage.inodes = usage.inodes.saturating_sub(1);
             if node.stat.is_file() {
                 usage.bytes = usage.bytes.saturating_sub(node.stat.size);
+            }
+        }
+    }
+
+    /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers.
+    pub(super) fn flush_doomed(&mut self) -> Result<(), Fault> {
+        let mut doomed = std::mem::take(&mut self.doomed).into_iter().peekable();
+        while let Some((first, mut bytes)) = doomed.next() {
+            let mut last = first;
+            while let Some((ino, size)) = doomed.next_if(|(ino, size)| *ino == last + 1 && bytes + size <= DOOMED_BYTES) {
+                last = ino;
+                bytes += size;
+            }
+            for statement in [
+                "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",
+                "DELETE FROM fs_data WHERE ino BETWEEN ?1 AND ?2",
+                "DELETE FROM fs_symlink WHERE ino BETWEEN ?1 AND ?2",
+            ] {
+                self.connection.prepare_cached(statement)?.execute([signed(first), signed(last)])?;
             }
         }
         Ok(())
@@ -196,18 +218,16 @@ impl Store {
             return Ok(());
         }
         self.holds.remove(&ino);
-        match self.orphans.remove(&ino) {
-            Some(node) => self.erase(&node),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn drop_orphans(&mut self) -> Result<(), Fault> {
-        let orphans = std::mem::take(&mut self.orphans);
-        for node in orphans.values() {
-            self.erase(node)?;
+        if let Some(node) = self.orphans.remove(&ino) {
+            self.erase(&node);
         }
         Ok(())
+    }
+
+    pub(super) fn drop_orphans(&mut self) {
+        for node in std::mem::take(&mut self.orphans).values() {
+            self.erase(node);
+        }
     }
 
     pub(super) fn flush_nodes(&mut self) -> Result<(), Fault> {
