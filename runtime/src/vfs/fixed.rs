@@ -186,7 +186,7 @@ impl Fixed {
     /// The metadata of a node.
     pub(crate) fn stat(&self, id: FixedId) -> Stat {
         let (mode, size) = match self.thing(id) {
-            Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 0),
+            Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 4096),
             Thing::Program(_) => (S_IFREG | 0o755, 0),
             Thing::Device(_) | Thing::Standard(_) => (S_IFCHR | 0o666, 0),
             Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),

@@ -10,6 +10,9 @@ use super::{DirectoryEntry, Fixed, Node, Vfs, errno};
 /// Device number of the database's files: any constant that is not the fixed world's.
 const ROWS_DEVICE: u64 = 1;
 
+/// What a directory says its size is, as on ext4: programs take 0 for "empty".
+const DIRECTORY_SIZE: u64 = 4096;
+
 /// A row's metadata in the guest's words.
 pub(super) fn stat(row: sqlite_fs::Stat) -> Stat {
     Stat {
@@ -20,7 +23,7 @@ pub(super) fn stat(row: sqlite_fs::Stat) -> Stat {
         uid: row.uid,
         gid: row.gid,
         rdev: row.rdev,
-        size: row.size,
+        size: if row.is_dir() { DIRECTORY_SIZE } else { row.size },
         atime: row.atime,
         mtime: row.mtime,
         ctime: row.ctime,
