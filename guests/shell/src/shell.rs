@@ -76,8 +76,8 @@ pub enum Origin {
 
 /// How much stack the interpreter uses at most: all that there is but for what a last call may need.
 ///
-/// In a sandbox this is the part of the stack in linear memory, which `build.rs` sets to 2 MiB.
-const STACK_BUDGET: usize = if cfg!(target_arch = "wasm32") { 1_700_000 } else { 7_000_000 };
+/// In a sandbox this is the part of the stack in linear memory, of which `cargo xtask guests` gives 4 MiB.
+const STACK_BUDGET: usize = if cfg!(target_arch = "wasm32") { 3_000_000 } else { 7_000_000 };
 
 /// One interpreter.
 #[derive(Debug)]
@@ -168,6 +168,10 @@ pub struct Shell {
     pub exiting: bool,
     /// Just forked for one command of a pipeline or for the background.
     pub fresh_child: bool,
+    /// `set` has changed the positional parameters: a sourced file's changes then stay.
+    pub positional_set: bool,
+    /// Time spent waiting for children, in nanoseconds.
+    pub waited: i128,
     /// Inside a pipeline or a redirection that feeds standard input.
     pub stdin_fed: u32,
     /// The status of a loop that `break` was refused in.
@@ -226,6 +230,8 @@ impl Shell {
             started: sys::now_ns(),
             exiting: false,
             fresh_child: false,
+            positional_set: false,
+            waited: 0,
             stdin_fed: 0,
             break_status: 0,
             completions: Vec::new(),

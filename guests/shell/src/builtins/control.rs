@@ -231,6 +231,7 @@ fn run_sourced(shell: &mut Shell, path: &str, text: &str, arguments: &[String]) 
         arguments: vec![path.to_owned()],
     });
     let loops = shell.loops;
+    shell.positional_set = false;
     shell.trace_level += 1;
     let result = shell.run_text(text, 1, None);
     shell.trace_level -= 1;
@@ -245,7 +246,9 @@ fn run_sourced(shell: &mut Shell, path: &str, text: &str, arguments: &[String]) 
     }
     shell.loops = loops;
     shell.frames.pop();
-    if let Some(outer) = outer {
+    if let Some(outer) = outer
+        && !shell.positional_set
+    {
         shell.positional = outer;
     }
     shell.line = line;

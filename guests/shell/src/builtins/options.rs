@@ -46,6 +46,7 @@ pub(super) fn set(shell: &mut Shell, args: &[String]) -> Done {
     let mut at = 1;
     while let Some(arg) = args.get(at) {
         if arg == "--" {
+            shell.positional_set = true;
             shell.positional = args.get(at + 1..).unwrap_or_default().to_vec();
             return Ok(0);
         }
@@ -53,6 +54,7 @@ pub(super) fn set(shell: &mut Shell, args: &[String]) -> Done {
             shell.switch(SetOption::XTrace, false);
             shell.switch(SetOption::Verbose, false);
             if args.len() > at + 1 {
+                shell.positional_set = true;
                 shell.positional = args.get(at + 1..).unwrap_or_default().to_vec();
             }
             return Ok(0);
@@ -86,6 +88,7 @@ pub(super) fn set(shell: &mut Shell, args: &[String]) -> Done {
         at += 1;
     }
     if at < args.len() {
+        shell.positional_set = true;
         shell.positional = args.get(at..).unwrap_or_default().to_vec();
     }
     Ok(0)

@@ -237,7 +237,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         other => {
             shell.output.write(out);
             out.clear();
-            shell.complain(format_args!("printf: `{}': invalid format character", char::from(other)));
+            shell.complain(format_args!("printf: `{}': invalid format character", bytes::decode(&[other])));
             arguments.failed = true;
             return None;
         }

@@ -77,6 +77,13 @@ impl Shell {
     /// Waits for a child and returns its status as a shell sees it.
     pub(crate) fn wait_for(&mut self, pid: u32) -> i32 {
         self.output.flush();
+        let from = sys::now_ns();
+        let status = self.wait_only(pid);
+        self.waited += sys::now_ns() - from;
+        status
+    }
+
+    fn wait_only(&mut self, pid: u32) -> i32 {
         let target = i32::try_from(pid).unwrap_or(-1);
         loop {
             match sys::wait(target, 0) {

@@ -4,7 +4,6 @@ use crate::ast::{Argument, Assignment, Part, SimpleCommand, Word};
 use crate::builtins::{self, Builtin};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
-use crate::state::signals::Event;
 
 /// An argument of a declaring builtin.
 #[derive(Debug)]
@@ -249,9 +248,11 @@ impl Shell {
     pub(super) fn wait_for_described(&mut self, pid: u32, text: impl FnOnce() -> String) -> i32 {
         self.output.flush();
         let target = i32::try_from(pid).unwrap_or(-1);
+        let from = sys::now_ns();
         loop {
             match sys::wait(target, 0) {
                 Ok(Some(waited)) => {
+                    self.waited += sys::now_ns() - from;
                     if let sys::WaitStatus::Signaled(_) = waited.status {
                         self.report_signal(pid, waited.status, &text());
                     }
@@ -265,7 +266,7 @@ impl Shell {
 
     /// Whether nothing is left for this process to do after its last command.
     fn may_be_replaced(&self) -> bool {
-        !self.traps.commands.contains_key(&Event::EXIT) && self.output.failure.is_none() && self.traps.commands.is_empty()
+        self.output.failure.is_none() && self.traps.commands.is_empty()
     }
 
     /// `exec`, whose redirections stay.

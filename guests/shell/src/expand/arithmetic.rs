@@ -78,6 +78,9 @@ impl Shell {
                 self.arithmetic.scratch = text;
                 Ok(Some(&self.arithmetic.scratch))
             }
+            None if self.on(SetOption::NoUnset) && self.variables.get(&name).is_none() => {
+                Err(format!("{name}: unbound variable"))
+            }
             None if self.on(SetOption::NoUnset) => {
                 let shown = match subscript {
                     Subscript::Number(number) => number.to_string(),

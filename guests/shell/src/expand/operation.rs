@@ -19,7 +19,12 @@ impl Shell {
         out: &mut Vec<Segment>,
     ) -> Done<()> {
         if let Operation::Transform(letter) = operation {
-            let expanded = self.transform(name, index, *letter)?;
+            let mut expanded = self.transform(name, index, *letter)?;
+            if let Expanded::Many { joined, .. } = &mut expanded
+                && !mode.split
+            {
+                *joined = true;
+            }
             self.push_expanded(expanded, mode, out);
             return Ok(());
         }
@@ -56,10 +61,17 @@ impl Shell {
             Operation::Length => Expanded::One(self.length(name, index, value)?),
             _ => {
                 if matches!(value, Expanded::Unset) {
-                    self.refuse_unset(name, index)?;
+                    self.refuse_unset(name, index, matches!(operation, Operation::Get))?;
                 }
                 self.modify(name, index, operation, value)?
             }
+        };
+        let expanded = match expanded {
+            // Where there are no fields, changed elements are joined as `*` joins them.
+            Expanded::Many { values, joined: false } if !mode.split && is_change(operation) => {
+                Expanded::Many { values, joined: true }
+            }
+            other => other,
         };
         self.push_expanded(expanded, mode, out);
         Ok(())
@@ -128,7 +140,12 @@ impl Shell {
     fn length(&mut self, name: &ParameterName, index: Option<&Index>, value: Expanded) -> Done<String> {
         Ok(match value {
             Expanded::Unset => {
-                self.refuse_unset(name, index)?;
+                if let (Some(Index::Element(_)), ParameterName::Variable(base)) = (index, name)
+                    && self.variables.get(base).is_some()
+                {
+                    return Ok("0".to_owned());
+                }
+                self.refuse_unset(name, index, false)?;
                 "0".to_owned()
             }
             Expanded::One(text) => text.chars().count().to_string(),
@@ -301,21 +318,36 @@ impl Shell {
                 }
                 return map.into_iter().filter(|(at, _)| *at >= from).map(|(_, value)| value).take(take).collect();
             }
-        } else {
-            values.insert(0, self.name.clone());
+            // The values of an associative array are counted from 1, and 0 is the first too.
+            let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
+            let from = if offset < 0 { count + 1 + offset } else { offset };
+            let Ok(from) = usize::try_from(from) else { return Vec::new() };
+            return values.into_iter().skip(from.saturating_sub(1)).take(take).collect();
         }
+        // The positional parameters begin at 1: an offset of 0 is `$0`.
+        values.insert(0, self.name.clone());
         let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
         let from = if offset < 0 { count + offset } else { offset };
         let Ok(from) = usize::try_from(from) else { return Vec::new() };
-        // The positional parameters begin at 1, so an offset of 0 is `$0`; of arrays without order it is the first.
-        let from = if matches!(name, ParameterName::Variable(_)) && index.is_some() { from } else { from.min(values.len()) };
         values.into_iter().skip(from).take(take).collect()
     }
 }
 
+/// Whether an operation makes new text of each element.
+fn is_change(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::RemovePrefix { .. }
+            | Operation::RemoveSuffix { .. }
+            | Operation::Replace { .. }
+            | Operation::Substring { .. }
+            | Operation::Case { .. }
+    )
+}
+
 fn each(value: Expanded, mut change: impl FnMut(String) -> String) -> Expanded {
     match value {
-        Expanded::Unset => Expanded::One(change(String::new())),
+        Expanded::Unset => Expanded::Unset,
         Expanded::One(text) => Expanded::One(change(text)),
         Expanded::Many { values, joined } => Expanded::Many { values: values.into_iter().map(change).collect(), joined },
     }

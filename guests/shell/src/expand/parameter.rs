@@ -79,13 +79,22 @@ impl Shell {
         let shown = self.shown_name(&parameter.name, None);
         let target = match self.parameter_value(&parameter.name, parameter.index.as_ref())? {
             Expanded::One(text) => text,
-            Expanded::Many { values, .. } => values.join(" "),
-            Expanded::Unset => {
-                if let Operation::Default { .. } | Operation::Alternative { .. } | Operation::Assign { .. } = parameter.operation
-                {
-                    let name = ParameterName::Variable(String::new());
-                    return self.expand_operation(&name, None, &parameter.operation, mode, out);
+            Expanded::Many { values, joined } => {
+                let joint = if joined { self.ifs_joint() } else { " ".to_owned() };
+                if values.is_empty() {
+                    return self.expand_nothing(&parameter.operation, mode, out);
                 }
+                values.join(&joint)
+            }
+            Expanded::Unset => {
+                let known = match &parameter.name {
+                    ParameterName::Variable(name) => parameter.index.is_none() && self.variables.get(name).is_some(),
+                    _ => true,
+                };
+                if known {
+                    return self.expand_nothing(&parameter.operation, mode, out);
+                }
+                let shown = self.shown_name(&parameter.name, parameter.index.as_ref());
                 self.complain(format_args!("{shown}: invalid indirect expansion"));
                 return Err(Flow::Discard(1));
             }
@@ -101,6 +110,20 @@ impl Shell {
             return Err(self.fatal(format_args!("!{shown}: unbound variable")));
         }
         self.expand_operation(&name, index.as_ref(), &parameter.operation, mode, out)
+    }
+
+    /// An operation on a parameter that there is not.
+    fn expand_nothing(&mut self, operation: &Operation, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
+        match operation {
+            Operation::Default { .. } | Operation::Alternative { .. } => {
+                let nothing = ParameterName::Special(' ');
+                self.expand_operation(&nothing, None, operation, mode, out)
+            }
+            _ => {
+                self.push_expanded(Expanded::Unset, mode, out);
+                Ok(())
+            }
+        }
     }
 
     /// The value of a parameter, before any operation.
@@ -228,7 +251,14 @@ impl Shell {
             }
             Expanded::Many { values, .. } if !mode.split => push(out, values.join(" ")),
             Expanded::Many { values, .. } => {
-                // Unquoted with a null IFS, elements still stay apart.
+                // Unquoted elements are joined and split again, which shows where IFS begins with a visible character.
+                if !mode.quoted {
+                    let joint = self.ifs_joint();
+                    if !joint.is_empty() && !matches!(joint.as_str(), " " | "\t" | "\n") {
+                        push(out, values.join(&joint));
+                        return;
+                    }
+                }
                 for (at, value) in values.into_iter().enumerate() {
                     if at > 0 {
                         out.push(Segment::Break);
@@ -258,12 +288,13 @@ impl Shell {
     }
 
     /// The error of `set -u`, when it applies to an unset parameter.
-    pub(super) fn refuse_unset(&mut self, name: &ParameterName, index: Option<&Index>) -> Done<()> {
+    pub(super) fn refuse_unset(&mut self, name: &ParameterName, index: Option<&Index>, plain: bool) -> Done<()> {
         if !self.on(SetOption::NoUnset) || matches!(name, ParameterName::Special('@' | '*')) {
             return Ok(());
         }
         let shown = match name {
-            ParameterName::Positional(number) => format!("${number}"),
+            ParameterName::Positional(number) if plain => format!("${number}"),
+            ParameterName::Positional(number) => number.to_string(),
             ParameterName::Special(c) => format!("${c}"),
             ParameterName::Variable(_) => self.shown_name(name, index),
         };

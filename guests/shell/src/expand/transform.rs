@@ -85,7 +85,7 @@ impl Shell {
             _ => {}
         }
         if let Expanded::Unset = value {
-            self.refuse_unset(name, index)?;
+            self.refuse_unset(name, index, false)?;
             return Ok(Expanded::Unset);
         }
         let mut failed = None;
@@ -149,7 +149,9 @@ impl Shell {
         let value_now = self.value(&name);
         let whole = matches!(index, Some(Index::All | Index::Joined));
         if variable.is_array() && whole {
-            return Ok(Expanded::One(describe(&name, &variable, &value_now)));
+            let text = describe(&name, &variable, &value_now);
+            let values: Vec<String> = text.splitn(3, ' ').map(str::to_owned).collect();
+            return Ok(Expanded::Many { values, joined: index == Some(&Index::Joined) });
         }
         let letters = attribute_letters(&variable);
         let text = match value {

@@ -1,8 +1,0 @@
-//! Gives the guest's stack the room that deep recursion of shell functions needs.
-
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32") {
-        println!("cargo::rustc-link-arg-bins=-zstack-size=2097152");
-    }
-}
