@@ -27,8 +27,7 @@ pub struct Database {
 }
 
 pub(crate) struct Shared {
-    /// The writer's store, absent while a transaction has it, or for good if the database is read-only.
-    slot: Mutex<Option<Box<Store>>>,
+    slot: Mutex<Slot>,
     returned: Condvar,
     readers: Mutex<Vec<Connection>>,
     source: Source,
@@ -38,6 +37,15 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// In memory SQLite has no write-ahead log: a commit and a reader take turns, for as long as each takes.
     pub(crate) gate: Option<RwLock<()>>,
+}
+
+/// The writer's place.
+#[derive(Default)]
+struct Slot {
+    /// Absent while a transaction has it, or for good if the database is read-only.
+    store: Option<Box<Store>>,
+    /// Threads that wait for it: without any, waking is a system call for nothing.
+    waiting: u32,
 }
 
 /// What SQLite opens.
@@ -99,7 +107,7 @@ impl Database {
         };
         Ok(Self {
             shared: Arc::new(Shared {
-                slot: Mutex::new(store),
+                slot: Mutex::new(Slot { store, waiting: 0 }),
                 returned: Condvar::new(),
                 readers: Mutex::new(Vec::new()),
                 gate: options.path.is_none().then(|| RwLock::new(())),
@@ -119,26 +127,29 @@ impl Database {
         }
         let mut slot = lock(&self.shared.slot);
         loop {
-            if let Some(store) = slot.take() {
+            if let Some(store) = slot.store.take() {
                 self.shared.interrupter.clear();
                 return Ok(Transaction::new(store, Arc::clone(&self.shared)));
             }
+            slot.waiting += 1;
             slot = match deadline {
                 None => self.shared.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
+                        slot.waiting -= 1;
                         return Err(Error::Busy);
                     }
                     self.shared.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
+            slot.waiting -= 1;
         }
     }
 
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Connection) -> Result<(), Error>) -> Result<(), Error> {
-        let store = lock(&self.shared.slot).take().ok_or(Error::Busy)?;
+        let store = lock(&self.shared.slot).store.take().ok_or(Error::Busy)?;
         let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
         let result = work(&store.connection);
         self.shared.return_store(store);
@@ -194,8 +205,11 @@ impl Shared {
     }
 
     pub(crate) fn return_store(&self, store: Box<Store>) {
-        *lock(&self.slot) = Some(store);
-        self.returned.notify_one();
+        let mut slot = lock(&self.slot);
+        slot.store = Some(store);
+        if slot.waiting > 0 {
+            self.returned.notify_one();
+        }
     }
 
     pub(crate) fn return_reader(&self, connection: Connection) {

@@ -5,7 +5,7 @@
 //! one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -64,7 +64,14 @@ impl Side {
         }
     }
 
+    #[cfg(unix)]
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, offset)
+    }
+
+    #[cfg(not(unix))]
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        use std::io::{Seek, SeekFrom, Write};
         self.file.seek(SeekFrom::Start(offset))?;
         self.file.write_all(bytes)
     }
