@@ -5,25 +5,19 @@ use std::process::Command;
 use crate::run::{cargo, step};
 use crate::{Outcome, guests};
 
-/// Runs all checks and stops at the first that fails.
-pub(crate) fn run_all(steps: &[(&str, fn() -> Outcome)]) -> Outcome {
-    for (name, check) in steps {
-        step(name);
-        check()?;
-    }
-    Ok(())
-}
-
-/// `cargo xtask test`.
+/// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
     guests::build()?;
-    run_all(&[
-        ("format", format),
-        ("lints", lints),
-        ("dependencies", dependencies),
-        ("tests", tests),
-        ("documentation", documentation),
-    ])?;
+    step("format");
+    format()?;
+    step("lints");
+    lints()?;
+    step("dependencies");
+    dependencies()?;
+    step("tests");
+    tests()?;
+    step("documentation");
+    documentation()?;
     step("everything passed");
     Ok(())
 }

@@ -22,7 +22,7 @@ struct Tour {
 }
 
 impl Tour {
-    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+    fn new() -> crate::Fallible<Self> {
         let directory = target().join("demo");
         if directory.exists() {
             fs::remove_dir_all(&directory)?;

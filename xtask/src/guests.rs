@@ -1,5 +1,7 @@
 //! `cargo xtask guests`: from Rust to compressed WebAssembly, once per content.
 
+mod python;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,23 +19,28 @@ const SOURCES: [&str; 7] =
     ["Cargo.toml", "Cargo.lock", "guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
-const RUST_FLAGS: &str =
-    "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
+const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
 
 /// Builds what changed and answers where the modules are.
-pub(crate) fn build() -> Result<PathBuf, Box<dyn std::error::Error>> {
+pub(crate) fn build() -> crate::Fallible<PathBuf> {
     let dist = target().join("guests/dist");
+    python::build(&dist)?;
+    shell(&dist)?;
+    Ok(dist)
+}
+
+fn shell(dist: &Path) -> crate::Outcome {
     let key = key()?;
     let key_file = dist.join("shell.key");
     if fs::read_to_string(&key_file).is_ok_and(|built| built == key) && dist.join("shell.wasm.xz").exists() {
-        return Ok(dist);
+        return Ok(());
     }
     let started = Instant::now();
     install_target()?;
     step("building the guests (bash and its utilities, to WebAssembly)");
     let wasm = compile()?;
     step("packing the guests");
-    fs::create_dir_all(&dist)?;
+    fs::create_dir_all(dist)?;
     let bytes = fs::read(&wasm)?;
     let packed = pack(&bytes)?;
     fs::write(dist.join("shell.wasm.xz"), &packed)?;
@@ -45,10 +52,10 @@ pub(crate) fn build() -> Result<PathBuf, Box<dyn std::error::Error>> {
         megabytes(packed.len()),
         started.elapsed().as_secs()
     );
-    Ok(dist)
+    Ok(())
 }
 
-fn compile() -> Result<PathBuf, Box<dyn std::error::Error>> {
+fn compile() -> crate::Fallible<PathBuf> {
     let directory = target().join("guests");
     let mut command = cargo();
     command.args(["build", "--package", "sandlite-shell", "--bin", "sandlite-shell", "--profile", "guest", "--target", TARGET]);
@@ -77,7 +84,7 @@ fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 // Everything that decides what comes out: sources, flags, compiler.
-fn key() -> Result<String, Box<dyn std::error::Error>> {
+fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(RUST_FLAGS);
     hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);

@@ -9,7 +9,10 @@ mod run;
 use std::process::ExitCode;
 
 /// What goes wrong is told to a person, in one sentence.
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// The end of a step.
+type Outcome = Fallible<()>;
 
 const HELP: &str = "\
 Usage: cargo xtask <command>

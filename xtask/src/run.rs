@@ -34,7 +34,7 @@ pub(crate) fn run(command: &mut Command, missing: &str) -> Outcome {
 }
 
 /// What a program prints.
-pub(crate) fn output(command: &mut Command, missing: &str) -> Result<String, Box<dyn std::error::Error>> {
+pub(crate) fn output(command: &mut Command, missing: &str) -> crate::Fallible<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("`{name}` cannot be started ({error}): {missing}"))?;
     if !output.status.success() {

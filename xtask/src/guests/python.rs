@@ -1,0 +1,118 @@
+//! CPython as a guest: its bytes come from a pinned package, and our glue is imported into it once, here.
+//!
+//! Nothing of the interpreter is in the repository: `guests/python` names the package, its version and the sha256 of each
+//! file taken from it.
+
+mod snapshot;
+mod wasi;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use super::{files, hex, megabytes, pack};
+use crate::run::{cargo, output, root, run, step, target};
+
+const PACKAGE: &str = "bashkit-cpython-wasm";
+const MODULE: &str = "python.wasm";
+const PACKED: &str = "python.wasm.xz";
+const LIBRARY: &str = "python314.zip";
+
+/// Builds what changed into `dist`.
+pub(super) fn build(dist: &Path) -> crate::Outcome {
+    let key = key()?;
+    let key_file = dist.join("python.key");
+    let built = ["python.wasm.xz", "python.sha256", LIBRARY].iter().all(|name| dist.join(name).exists());
+    if built && fs::read_to_string(&key_file).is_ok_and(|built| built == key) {
+        return Ok(());
+    }
+    let started = Instant::now();
+    step("fetching CPython");
+    let artifacts = fetch()?;
+    let packed = pinned(PACKED, fs::read(artifacts.join(PACKED))?)?;
+    let library = pinned(LIBRARY, fs::read(artifacts.join(LIBRARY))?)?;
+    let mut module = Vec::new();
+    lzma_rust2::XzReader::new(packed.as_slice(), false).read_to_end(&mut module)?;
+    let module = pinned(MODULE, module)?;
+    step("making CPython at home in the sandbox");
+    let module = snapshot::take(&module, &library, &glue()?)?;
+    step("packing CPython");
+    let packed = pack(&module)?;
+    fs::create_dir_all(dist)?;
+    fs::write(dist.join(PACKED), &packed)?;
+    fs::write(dist.join(LIBRARY), &library)?;
+    fs::write(dist.join("python.sha256"), hex(&Sha256::digest(&module)))?;
+    fs::write(&key_file, key)?;
+    eprintln!(
+        "    python.wasm: {:.1} MB, packed {:.1} MB, in {} s",
+        megabytes(module.len()),
+        megabytes(packed.len()),
+        started.elapsed().as_secs()
+    );
+    Ok(())
+}
+
+fn home() -> PathBuf {
+    root().join("guests/python")
+}
+
+// Everything that decides what comes out: the pins, the glue, and how the two are put together.
+fn key() -> crate::Fallible<String> {
+    let mut hasher = Sha256::new();
+    hasher.update(include_str!("python/snapshot.rs"));
+    hasher.update(include_str!("python/wasi.rs"));
+    for file in files(&home())? {
+        hasher.update(file.strip_prefix(root())?.to_string_lossy().as_bytes());
+        hasher.update([0]);
+        hasher.update(fs::read(&file)?);
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+// The glue's modules: name and source, in the order of their names.
+fn glue() -> crate::Fallible<Vec<(String, Vec<u8>)>> {
+    let mut modules = Vec::new();
+    for file in files(&home().join("lib"))?.into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "py")) {
+        let name = file.file_name().ok_or("a module without a name")?.to_string_lossy().into_owned();
+        modules.push((name, fs::read(&file)?));
+    }
+    Ok(modules)
+}
+
+// The ordinary client fetches the package; its lock file pins what it depends on.
+fn fetch() -> crate::Fallible<PathBuf> {
+    let directory = target().join("guests/python-fetch");
+    fs::create_dir_all(&directory)?;
+    fs::copy(home().join("fetch.toml"), directory.join("Cargo.toml"))?;
+    fs::copy(home().join("fetch.lock"), directory.join("Cargo.lock"))?;
+    fs::write(directory.join("lib.rs"), "")?;
+    let manifest = directory.join("Cargo.toml");
+    run(cargo().args(["fetch", "--quiet", "--locked", "--manifest-path"]).arg(&manifest), "install Rust with rustup")?;
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"]).arg(&manifest);
+    let metadata = output(&mut metadata, "install Rust with rustup")?;
+    let source = manifest_path(&metadata).ok_or_else(|| format!("cargo does not say where `{PACKAGE}` is"))?;
+    Ok(Path::new(source).with_file_name("artifacts"))
+}
+
+// Where the package lies, from cargo's JSON: paths that need escapes are not worth a parser.
+fn manifest_path(metadata: &str) -> Option<&str> {
+    let from = metadata.split("\"manifest_path\":\"").skip(1);
+    let mut paths = from.filter_map(|rest| rest.split('"').next());
+    paths.find(|path| Path::new(path).parent().is_some_and(|parent| parent.to_string_lossy().contains(&format!("/{PACKAGE}-"))))
+}
+
+// A file is used only with the sha256 that the repository names.
+fn pinned(name: &str, bytes: Vec<u8>) -> crate::Fallible<Vec<u8>> {
+    let pins = fs::read_to_string(home().join("artifacts.sha256"))?;
+    let pin = pins.lines().filter_map(|line| line.split_once("  ")).find(|(_, pinned)| *pinned == name);
+    let (pin, _) = pin.ok_or_else(|| format!("`{name}` has no pin in guests/python/artifacts.sha256"))?;
+    let found = hex(&Sha256::digest(&bytes));
+    if found != pin {
+        return Err(format!("`{name}` of `{PACKAGE}` has the sha256 {found}, not {pin}: it is not used").into());
+    }
+    Ok(bytes)
+}
