@@ -76,7 +76,7 @@ impl Vfs {
 
     /// Walks a path from `base`.
     pub(crate) fn resolve(&self, base: Node, path: &str, last: Last) -> Result<Resolved<Node>, Errno> {
-        Ok(path::resolve(self, ROOT_NODE, base, path, last).map_err(errno::from_fs)?)
+        path::resolve(self, ROOT_NODE, base, path, last).map_err(errno::from_fs)
     }
 
     /// The node at a path, which must exist.

@@ -1,10 +1,11 @@
 //! Hostile programs against the host: each probe of `guests/probes`, under tight limits.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use presets::{ByteSize, LimitName, Overrides, Preset, WallTime};
 
 use super::{Command, ExitStatus, Output, Sandbox};
+use crate::clock;
 use crate::host::Host;
 use crate::process::Start;
 
@@ -47,7 +48,7 @@ fn a_program_prints_and_exits() {
 #[test]
 fn the_deadline_reaches_everybody() {
     for (name, text) in [("spin", probes::SPIN), ("sleep", probes::SLEEP), ("pipe", probes::BLOCKED_PIPE)] {
-        let started = Instant::now();
+        let started = clock::now();
         let output = run(text, wall(100));
         assert_eq!(limit(&output), Some(LimitName::Wall), "{name}");
         assert!(started.elapsed() < Duration::from_secs(4), "{name} ended long before the preset's own limit");
