@@ -193,6 +193,7 @@ impl Shell {
 
     /// What follows a command that failed where failing matters: the ERR trap, then `set -e`.
     pub(crate) fn after_failure(&mut self, status: i32) -> Done<()> {
+        self.status = status;
         if let Some(command) = self.traps.armed(Event::Err)
             && (self.call_depth == 0 && self.frames.iter().all(|frame| !frame.function) || self.on(SetOption::ErrTrace))
         {

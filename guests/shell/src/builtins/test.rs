@@ -170,9 +170,6 @@ pub(super) fn bracket(shell: &mut Shell, args: &[String]) -> Done {
 }
 
 fn run(shell: &mut Shell, name: &str, args: &[String]) -> Done {
-    if !args.is_empty() {
-        shell.output.flush();
-    }
     match evaluate(shell, args) {
         Ok(true) => Ok(0),
         Ok(false) => Ok(1),
@@ -307,18 +304,24 @@ fn unary(shell: &mut Shell, operator: &str, operand: &str) -> Result<bool, Wrong
         "-v" => shell.is_variable_set(operand)?,
         "-R" => shell.variables.get(operand).is_some_and(|variable| variable.attributes.has(Attributes::NAMEREF)),
         "-o" => SetOption::named(operand).is_some_and(|option| shell.on(option)),
-        _ => file_test(operator, operand),
+        _ => {
+            // What builtins wrote may be in the very file.
+            shell.output.flush();
+            file_test(operator, operand)
+        }
     })
 }
 
 fn binary(shell: &mut Shell, left: &str, operator: &str, right: &str) -> Result<bool, Wrong> {
-    let _ = shell;
     Ok(match operator {
         "=" | "==" => left == right,
         "!=" => left != right,
         "<" => left < right,
         ">" => left > right,
-        "-nt" | "-ot" | "-ef" => files_compare(operator, left, right),
+        "-nt" | "-ot" | "-ef" => {
+            shell.output.flush();
+            files_compare(operator, left, right)
+        }
         _ => {
             let number = |text: &str| match text.trim().parse::<i64>() {
                 Ok(number) => Ok(number),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::ast::Function;
+use crate::ast::{Compound, Function};
 use crate::builtins;
 use crate::shell::{Done, Flow, Frame, FunctionEntry, Shell};
 use crate::state::options::SetOption;
@@ -96,7 +96,12 @@ impl Shell {
             self.run_trap(Event::Debug, &command)?;
         }
         if function.redirects.is_empty() {
-            return self.run_compound(&function.body, function.line);
+            let status = self.run_compound(&function.body, function.line)?;
+            let own = matches!(function.body, Compound::Subshell(_) | Compound::Arithmetic(_) | Compound::Test(_));
+            if status != 0 && own && self.lenient == 0 {
+                self.after_failure(status)?;
+            }
+            return Ok(status);
         }
         match self.apply_redirects(&function.redirects)? {
             Ok(saved) => {

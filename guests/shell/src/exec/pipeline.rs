@@ -71,7 +71,10 @@ impl Shell {
             let unwanted: Vec<u32> = unused.into_iter().collect();
             return self.spawn_with(simple, input, output, &unwanted);
         }
+        let loops = self.loops;
         Ok(self.fork_reporting(|shell| {
+            // `break` is still inside the loop, though it can only end this process.
+            shell.loops = loops;
             for (fd, to) in [(input, 0), (output, 1)] {
                 if let Some(fd) = fd {
                     let _ = sys::dup2(fd, to);
