@@ -108,6 +108,10 @@ fn encoded(numbers: &[u32]) -> Vec<u8> {
 
 fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Result<Vec<u8>, Fault> {
     match name {
+        b"begin" => {
+            call.state.process.set_disposition(Signal::PIPE, Disposition::Ignore);
+            Ok(call.state.cwd.clone())
+        }
         b"stat" => {
             let ([follow], path) = numbers(body)?;
             let node = node(call, path, follow)?;

@@ -1,0 +1,81 @@
+//! Limits hold for Python as for everybody, and the host goes on.
+
+use std::time::{Duration, Instant};
+
+use runtime::{Command, LimitName, Output, Overrides};
+
+use super::{check, strict, texts};
+
+fn wall(text: &str) -> Overrides {
+    Overrides { wall: Some(text.parse().unwrap()), ..Overrides::default() }
+}
+
+fn limit(output: &Output) -> Option<LimitName> {
+    output.status.limit().map(|reached| reached.limit)
+}
+
+// Whether it computes in Python, in C, in a regular expression or sleeps, the clock ends it, and soon.
+#[test]
+fn time_runs_out_wherever_it_is_spent() {
+    for code in [
+        "while True: pass",
+        "10 ** 10 ** 8",
+        "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
+        "import time; time.sleep(60)",
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])",
+        "try:\n    while True: pass\nfinally:\n    while True: pass",
+        "list(range(10 ** 7)) and sum(i * i for i in iter(int, 1))",
+    ] {
+        let started = Instant::now();
+        let output = strict().run(Command::python(format!("print('before')\n{code}")).limits(wall("300 ms"))).unwrap();
+        assert_eq!((limit(&output), output.status.code()), (Some(LimitName::Wall), 124), "{code}: {output:?}");
+        assert_eq!(output.stdout, b"before\n", "{code}");
+        assert!(started.elapsed() < Duration::from_secs(4), "{code}");
+    }
+}
+
+#[test]
+fn compute_runs_out() {
+    let overrides = Overrides { compute: Some(50_000_000), ..Overrides::default() };
+    let output = strict().run(Command::python("while True: pass").limits(overrides)).unwrap();
+    assert_eq!(limit(&output), Some(LimitName::Compute));
+}
+
+#[test]
+fn memory_is_refused_as_a_memory_error() {
+    let output = strict().python("try:\n    x = bytearray(10 ** 9)\nexcept MemoryError:\n    print('refused')").unwrap();
+    assert_eq!(texts(&output), ("refused\n".to_owned(), String::new()));
+    let output = strict().python("x = []\nwhile True: x.append(bytearray(10 ** 6))").unwrap();
+    assert!(texts(&output).1.ends_with("MemoryError\n"), "{output:?}");
+    assert!(output.usage.memory_peak <= 256_000_000, "{}", output.usage.memory_peak);
+}
+
+#[test]
+fn recursion_ends_the_program_alone() {
+    check("def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError as e: print(e)", "maximum recursion depth exceeded\n");
+    for code in [
+        "import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)",
+        "x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)",
+        "import json; json.loads('[' * 10 ** 6)",
+        "eval('(' * 10 ** 5 + ')' * 10 ** 5)",
+        "class A:\n    def __getattr__(self, n): return getattr(self, n)\nA().x",
+    ] {
+        let output = strict().python(code).unwrap();
+        assert!(!output.status.success(), "{code}");
+        assert_eq!(strict().python("print(1)").unwrap().stdout, b"1\n");
+    }
+}
+
+#[test]
+fn output_stops_at_its_limit() {
+    let overrides = Overrides { output: Some("10 KB".parse().unwrap()), ..Overrides::default() };
+    let output = strict().run(Command::python("while True: print('x' * 100)").limits(overrides)).unwrap();
+    assert_eq!((limit(&output), output.stdout_truncated), (Some(LimitName::Output), true));
+}
+
+#[test]
+fn children_count() {
+    let code = "import subprocess, sys\nwhile True: subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)";
+    let output = strict().python(code).unwrap();
+    assert!(!output.status.success(), "{output:?}");
+}
