@@ -52,6 +52,17 @@ pub fn is_pattern(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
+/// The patterns that one with `{a,b}` stands for.
+#[must_use]
+pub fn braces(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let Some(open) = memchr::memchr(b'{', pattern) else { return vec![pattern.to_vec()] };
+    let Some(close) = memchr::memchr(b'}', &pattern[open..]).map(|length| open + length) else { return vec![pattern.to_vec()] };
+    pattern[open + 1..close]
+        .split(|&byte| byte == b',')
+        .flat_map(|choice| braces(&[&pattern[..open], choice, &pattern[close + 1..]].concat()))
+        .collect()
+}
+
 fn char_length(text: &[u8]) -> usize {
     let length = match text.first() {
         Some(0xc2..=0xdf) => 2,

@@ -5,16 +5,23 @@
 
 pub mod accounts;
 pub mod awk;
+pub mod bc;
 pub mod cmp;
+pub mod compress;
 pub mod diff;
 pub mod find;
 pub mod getopt;
 pub mod glob;
 pub mod grep;
 pub mod io;
+pub mod jq;
+pub mod patch;
 pub mod posix;
 pub mod process;
+pub mod rg;
 pub mod sed;
+pub mod small;
+pub mod tar;
 pub mod time;
 pub mod utf8;
 pub mod xargs;
@@ -26,17 +33,46 @@ pub type Utility = fn(Vec<OsString>) -> i32;
 
 const UTILITIES: &[(&str, Utility)] = &[
     ("awk", awk::awk),
+    ("bc", bc::bc),
+    ("bunzip2", compress::bunzip2),
+    ("bzcat", compress::bzcat),
+    ("bzip2", compress::bzip2),
+    ("clear", small::clear),
     ("cmp", cmp::cmp),
+    ("column", small::column::column),
     ("diff", diff::diff),
     ("egrep", grep::egrep),
+    ("envsubst", small::envsubst),
     ("fgrep", grep::fgrep),
+    ("file", small::file::file),
     ("find", find::find),
     ("gawk", awk::awk),
     ("grep", grep::grep),
+    ("gunzip", compress::gunzip),
+    ("gzip", compress::gzip),
+    ("hd", small::dump::hexdump),
+    ("hexdump", small::dump::hexdump),
+    ("jq", jq::jq),
+    ("less", small::pager),
     ("mawk", awk::awk),
+    ("more", small::pager),
     ("nawk", awk::awk),
+    ("patch", patch::patch),
+    ("rev", small::rev),
+    ("rg", rg::rg),
     ("sed", sed::sed),
+    ("strings", small::strings::strings),
+    ("tar", tar::tar),
+    ("time", small::time),
+    ("tput", small::tput),
+    ("tree", small::tree::tree),
+    ("unxz", compress::unxz),
+    ("which", small::which),
     ("xargs", xargs::xargs),
+    ("xxd", small::dump::xxd),
+    ("xz", compress::xz),
+    ("xzcat", compress::xzcat),
+    ("zcat", compress::zcat),
 ];
 
 const NAMES: [&str; UTILITIES.len()] = {

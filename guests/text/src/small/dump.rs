@@ -1,0 +1,425 @@
+//! `xxd` and `hexdump` (`hd`): bytes as numbers, and back.
+
+use std::ffi::OsString;
+
+use crate::getopt::{self, Item, Spec};
+use crate::io::{self, Out, show};
+use crate::warn;
+
+fn number(text: &[u8]) -> Option<i64> {
+    let text = show(text).into_owned();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest.to_string()),
+        None => (false, text),
+    };
+    let (digits, unit) = match digits.chars().last() {
+        Some('k' | 'K') => (digits[..digits.len() - 1].to_string(), 1024),
+        Some('m' | 'M') => (digits[..digits.len() - 1].to_string(), 1 << 20),
+        Some('b') if !digits.starts_with("0x") => (digits[..digits.len() - 1].to_string(), 512),
+        _ => (digits, 1),
+    };
+    let value = if let Some(hex) = digits.strip_prefix("0x") {
+        i64::from_str_radix(hex, 16).ok()?
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        i64::from_str_radix(&digits, 8).ok()?
+    } else {
+        digits.parse().ok()?
+    };
+    Some(if negative { -value * unit } else { value * unit })
+}
+
+/// `xxd`.
+pub fn xxd(args: Vec<OsString>) -> i32 {
+    let args: Vec<Vec<u8>> = getopt::bytes(args);
+    // xxd also takes whole words after one dash.
+    let args: Vec<Vec<u8>> = args[1..]
+        .iter()
+        .map(|arg| match arg.as_slice() {
+            b"-ps" | b"-postscript" | b"-plain" => b"-p".to_vec(),
+            b"-revert" => b"-r".to_vec(),
+            b"-cols" => b"-c".to_vec(),
+            b"-len" => b"-l".to_vec(),
+            b"-include" => b"-i".to_vec(),
+            b"-bits" => b"-b".to_vec(),
+            _ => arg.clone(),
+        })
+        .collect();
+    let spec = Spec { short: "abc:deEg:il:o:prs:un:v", long: &[] };
+    let items = match spec.parse(&args) {
+        Ok(items) => items,
+        Err(_) => {
+            warn!(
+                "Usage:\n       xxd [options] [infile [outfile]]\n    or\n       xxd -r [-s [-]offset] [-c cols] [-ps] [infile [outfile]]"
+            );
+            return 1;
+        }
+    };
+    let (mut plain, mut reverse, mut bits, mut include, mut upper, mut little) = (false, false, false, false, false, false);
+    let (mut columns, mut group, mut length, mut skip, mut name) = (None, None, usize::MAX, 0i64, None);
+    let mut files = Vec::new();
+    for item in items {
+        match item {
+            Item::Operand(file) => files.push(file),
+            Item::Opt('p', _) => plain = true,
+            Item::Opt('r', _) => reverse = true,
+            Item::Opt('b', _) => bits = true,
+            Item::Opt('i', _) => include = true,
+            Item::Opt('u', _) => upper = true,
+            Item::Opt('e', _) => little = true,
+            Item::Opt('c', value) => columns = value.as_deref().and_then(number).map(|value| value.max(0) as usize),
+            Item::Opt('g', value) => group = value.as_deref().and_then(number).map(|value| value.max(0) as usize),
+            Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, |value| value.max(0) as usize),
+            Item::Opt('s', value) => skip = value.as_deref().and_then(number).unwrap_or(0),
+            Item::Opt('n', value) => name = value,
+            Item::Opt(..) => {}
+        }
+    }
+    let input = files.first().cloned().unwrap_or_else(|| b"-".to_vec());
+    let content = match io::read_all(&input) {
+        Ok(content) => content,
+        Err(error) => {
+            warn!("xxd: {}: {}", show(&input), io::strerror(&error));
+            return 2;
+        }
+    };
+    let mut out = Vec::new();
+    if reverse {
+        revert(&content, plain, &mut out);
+    } else {
+        let start = if skip < 0 {
+            content.len().saturating_sub(skip.unsigned_abs() as usize)
+        } else {
+            (skip as usize).min(content.len())
+        };
+        let data = &content[start..start + length.min(content.len() - start)];
+        if include {
+            let variable = name.unwrap_or_else(|| input.clone());
+            c_array(data, (input != b"-").then_some(variable.as_slice()), &mut out);
+        } else if plain {
+            let columns = columns.filter(|columns| *columns > 0).unwrap_or(if columns == Some(0) { usize::MAX / 4 } else { 30 });
+            for chunk in data.chunks(columns) {
+                chunk.iter().for_each(|byte| out.extend_from_slice(hex(*byte, upper).as_bytes()));
+                out.push(b'\n');
+            }
+        } else {
+            let columns = columns.filter(|columns| *columns > 0).unwrap_or(if bits { 6 } else { 16 });
+            let group = group.unwrap_or(if bits {
+                1
+            } else if little {
+                4
+            } else {
+                2
+            });
+            let group = if group == 0 { columns } else { group };
+            lines(data, start, columns, group, bits, upper, little, &mut out);
+        }
+    }
+    let mut stdout = Out::new("xxd", 3);
+    match files.get(1) {
+        Some(file) => {
+            if let Err(error) = std::fs::write(io::path(file), &out) {
+                warn!("xxd: {}: {}", show(file), io::strerror(&error));
+                return 3;
+            }
+        }
+        None => stdout.put(&out),
+    }
+    stdout.flush();
+    0
+}
+
+fn hex(byte: u8, upper: bool) -> String {
+    if upper { format!("{byte:02X}") } else { format!("{byte:02x}") }
+}
+
+fn visible(byte: u8) -> u8 {
+    if (0x20..0x7f).contains(&byte) { byte } else { b'.' }
+}
+
+#[expect(clippy::too_many_arguments, reason = "each is one option of the layout")]
+fn lines(data: &[u8], start: usize, columns: usize, group: usize, bits: bool, upper: bool, little: bool, out: &mut Vec<u8>) {
+    let digits = if bits { 8 } else { 2 };
+    let groups = columns.div_ceil(group);
+    let width = columns * digits + groups;
+    for (index, chunk) in data.chunks(columns).enumerate() {
+        let mut line = format!("{:08x}: ", start + index * columns);
+        let head = line.len();
+        for piece in chunk.chunks(group) {
+            let mut bytes: Vec<Option<u8>> = piece.iter().copied().map(Some).collect();
+            if little {
+                bytes.resize(group, None);
+                bytes.reverse();
+            }
+            for byte in bytes {
+                match byte {
+                    None => line.push_str("  "),
+                    Some(byte) if bits => line.push_str(&format!("{byte:08b}")),
+                    Some(byte) => line.push_str(&hex(byte, upper)),
+                }
+            }
+            line.push(' ');
+        }
+        while line.len() < head + width {
+            line.push(' ');
+        }
+        line.push(' ');
+        out.extend_from_slice(line.as_bytes());
+        out.extend(chunk.iter().map(|byte| visible(*byte)));
+        out.push(b'\n');
+    }
+}
+
+fn c_array(data: &[u8], name: Option<&[u8]>, out: &mut Vec<u8>) {
+    let variable = name.map(|name| {
+        name.iter().map(|byte| if byte.is_ascii_alphanumeric() { char::from(*byte) } else { '_' }).collect::<String>()
+    });
+    if let Some(variable) = &variable {
+        let prefix = if variable.starts_with(|first: char| first.is_ascii_digit()) { "__" } else { "" };
+        out.extend_from_slice(format!("unsigned char {prefix}{variable}[] = {{\n").as_bytes());
+    }
+    let lines: Vec<String> = data
+        .chunks(12)
+        .map(|chunk| format!("  {}", chunk.iter().map(|byte| format!("0x{byte:02x}")).collect::<Vec<_>>().join(", ")))
+        .collect();
+    out.extend_from_slice(lines.join(",\n").as_bytes());
+    out.push(b'\n');
+    if let Some(variable) = &variable {
+        let prefix = if variable.starts_with(|first: char| first.is_ascii_digit()) { "__" } else { "" };
+        out.extend_from_slice(format!("}};\nunsigned int {prefix}{variable}_len = {};\n", data.len()).as_bytes());
+    }
+}
+
+fn revert(text: &[u8], plain: bool, out: &mut Vec<u8>) {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let decode = |digits: &[u8], out: &mut Vec<u8>| {
+        let mut high = None;
+        for &byte in digits {
+            let Some(value) = digit(byte) else { continue };
+            match high.take() {
+                None => high = Some(value),
+                Some(first) => out.push((first * 16 + value) as u8),
+            }
+        }
+    };
+    for line in text.split(|&byte| byte == b'\n') {
+        if plain {
+            decode(line, out);
+            continue;
+        }
+        let Some(colon) = memchr::memchr(b':', line) else { continue };
+        let Ok(offset) = usize::from_str_radix(show(&line[..colon]).trim(), 16) else { continue };
+        let body = &line[(colon + 1).min(line.len())..];
+        let end = memchr::memmem::find(body, b"  ").filter(|at| *at > 0).unwrap_or(body.len());
+        out.resize(offset.max(out.len()), 0);
+        let mut bytes = Vec::new();
+        decode(&body[..end], &mut bytes);
+        out.truncate(offset);
+        out.extend_from_slice(&bytes);
+    }
+}
+
+/// `hexdump`, and `hd` which is `hexdump -C`.
+pub fn hexdump(args: Vec<OsString>) -> i32 {
+    let args = getopt::bytes(args);
+    let spec = Spec {
+        short: "bcCde:f:n:os:vxL",
+        long: &[
+            ("canonical", getopt::Value::No, 'C'),
+            ("length", getopt::Value::Yes, 'n'),
+            ("skip", getopt::Value::Yes, 's'),
+            ("no-squeezing", getopt::Value::No, 'v'),
+        ],
+    };
+    let items = match spec.parse(&args[1..]) {
+        Ok(items) => items,
+        Err(message) => {
+            warn!("hexdump: {message}\nTry 'hexdump --help' for more information.");
+            return 1;
+        }
+    };
+    let mut style = if args[0].ends_with(b"hd") { 'C' } else { ' ' };
+    let (mut length, mut skip, mut squeeze, mut formats, mut files) = (usize::MAX, 0usize, true, Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::Operand(file) => files.push(file),
+            Item::Opt('n', value) => length = value.as_deref().and_then(number).map_or(length, |value| value.max(0) as usize),
+            Item::Opt('s', value) => skip = value.as_deref().and_then(number).map_or(0, |value| value.max(0) as usize),
+            Item::Opt('v', _) => squeeze = false,
+            Item::Opt('e', value) => formats.push(value.unwrap_or_default()),
+            Item::Opt(letter @ ('b' | 'c' | 'C' | 'd' | 'o' | 'x'), _) => style = letter,
+            Item::Opt(..) => {}
+        }
+    }
+    if files.is_empty() {
+        files.push(b"-".to_vec());
+    }
+    let (mut data, mut status) = (Vec::new(), 0);
+    for file in files {
+        match io::read_all(&file) {
+            Ok(content) => data.extend_from_slice(&content),
+            Err(error) => {
+                warn!("hexdump: {}: {}", show(&file), io::strerror(&error));
+                status = 1;
+            }
+        }
+    }
+    let start = skip.min(data.len());
+    let data = &data[start..start + length.min(data.len() - start)];
+    let mut out = Out::new("hexdump", 1);
+    if formats.is_empty() {
+        styled(&mut out, data, start, style, squeeze);
+    } else {
+        for format in &formats {
+            custom(&mut out, data, &show(format));
+        }
+    }
+    out.flush();
+    status
+}
+
+fn styled(out: &mut Out, data: &[u8], start: usize, style: char, squeeze: bool) {
+    let offset_width = if style == 'C' { 8 } else { 7 };
+    let mut previous: Option<&[u8]> = None;
+    let mut squeezed = false;
+    for (index, chunk) in data.chunks(16).enumerate() {
+        if squeeze && chunk.len() == 16 && previous == Some(chunk) {
+            if !squeezed {
+                out.put(b"*\n");
+            }
+            squeezed = true;
+            continue;
+        }
+        squeezed = false;
+        previous = Some(chunk);
+        let mut line = format!("{:0offset_width$x}", start + index * 16);
+        match style {
+            'C' => {
+                for at in 0..16 {
+                    line.push_str(if at % 8 == 0 { "  " } else { " " });
+                    match chunk.get(at) {
+                        Some(byte) => line.push_str(&format!("{byte:02x}")),
+                        None => line.push_str("  "),
+                    }
+                }
+                line.push_str("  |");
+                line.extend(chunk.iter().map(|byte| char::from(visible(*byte))));
+                line.push('|');
+            }
+            'b' => chunk.iter().for_each(|byte| line.push_str(&format!(" {byte:03o}"))),
+            'c' => {
+                for byte in chunk {
+                    let shown = match byte {
+                        0 => "\\0".to_string(),
+                        7 => "\\a".to_string(),
+                        8 => "\\b".to_string(),
+                        9 => "\\t".to_string(),
+                        10 => "\\n".to_string(),
+                        11 => "\\v".to_string(),
+                        12 => "\\f".to_string(),
+                        13 => "\\r".to_string(),
+                        0x20..0x7f => char::from(*byte).to_string(),
+                        _ => format!("{byte:03o}"),
+                    };
+                    line.push_str(&format!(" {shown:>3}"));
+                }
+            }
+            _ => {
+                for pair in chunk.chunks(2) {
+                    let value = u16::from(pair[0]) | u16::from(pair.get(1).copied().unwrap_or(0)) << 8;
+                    line.push_str(&match style {
+                        'd' => format!("   {value:05}"),
+                        'o' => format!("  {value:06o}"),
+                        'x' => format!("    {value:04x}"),
+                        _ => format!(" {value:04x}"),
+                    });
+                }
+            }
+        }
+        let full = match style {
+            'b' | 'c' => offset_width + 64,
+            'd' | 'o' | 'x' => offset_width + 64,
+            'C' => 0,
+            _ => offset_width + 40,
+        };
+        while line.len() < full {
+            line.push(' ');
+        }
+        out.put(line.as_bytes());
+        out.byte(b'\n');
+    }
+    if !data.is_empty() {
+        out.put(format!("{:0offset_width$x}\n", start + data.len()).as_bytes());
+    }
+}
+
+/// `-e 'count/bytes "format" …'`.
+fn custom(out: &mut Out, data: &[u8], format: &str) {
+    struct Unit {
+        count: usize,
+        bytes: usize,
+        text: String,
+    }
+    let mut units = Vec::new();
+    let mut rest = format.trim_start();
+    while !rest.is_empty() {
+        let quote = rest.find('"').unwrap_or(rest.len());
+        let head = rest[..quote].trim();
+        let (count, bytes) = head.split_once('/').unwrap_or((head, ""));
+        let after = rest.get(quote + 1..).unwrap_or_default();
+        let close = after.find('"').unwrap_or(after.len());
+        let text = after[..close].replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0");
+        let default = if text.contains("%c") || text.contains("%_") {
+            1
+        } else if text.contains('%') {
+            4
+        } else {
+            0
+        };
+        units.push(Unit { count: count.trim().parse().unwrap_or(1), bytes: bytes.trim().parse().unwrap_or(default), text });
+        rest = after.get(close + 1..).unwrap_or_default().trim_start();
+    }
+    if !units.iter().any(|unit| unit.text.contains('%') && unit.bytes > 0) {
+        return;
+    }
+    let mut at = 0;
+    while at < data.len() {
+        for unit in &units {
+            for repeat in 0..unit.count {
+                if !unit.text.contains('%') {
+                    out.put(unit.text.as_bytes());
+                    continue;
+                }
+                if at >= data.len() {
+                    break;
+                }
+                let end = (at + unit.bytes).min(data.len());
+                let value = data[at..end].iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+                let mut shown = directive(&unit.text, value);
+                if repeat + 1 == unit.count && unit.count > 1 {
+                    shown = shown.trim_end_matches(' ').to_string();
+                }
+                out.put(shown.as_bytes());
+                at = end;
+            }
+        }
+    }
+}
+
+fn directive(text: &str, value: u64) -> String {
+    let Some(percent) = text.find('%') else { return text.to_string() };
+    let body = &text[percent + 1..];
+    let end = body.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(body.len());
+    let width: usize = body[..end].trim_start_matches(['0', '-', '#', '_']).parse().unwrap_or(0);
+    let zero = body.starts_with('0');
+    let letter = body[end..].chars().next().unwrap_or('x');
+    let shown = match letter {
+        'x' => format!("{value:x}"),
+        'X' => format!("{value:X}"),
+        'o' => format!("{value:o}"),
+        'c' | 'p' => char::from(visible(value as u8)).to_string(),
+        _ => value.to_string(),
+    };
+    let pad = if zero { "0" } else { " " }.repeat(width.saturating_sub(shown.len()));
+    let tail = body.get(end + 1..).unwrap_or_default();
+    format!("{}{pad}{shown}{tail}", &text[..percent])
+}
