@@ -12,6 +12,13 @@ use crate::syntax::Parser;
 /// The version that scripts see.
 const VERSION: &str = "5.2.15(1)-release";
 
+/// The machine that scripts see.
+const MACHINE: &str = "x86_64-pc-linux-gnu";
+
+fn usage(own: &str) -> String {
+    format!("Usage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n")
+}
+
 /// What the command line asks for.
 #[derive(Debug, Default)]
 struct Invocation {
@@ -19,6 +26,7 @@ struct Invocation {
     stdin: bool,
     interactive: bool,
     version: bool,
+    help: bool,
     options: Vec<(SetOption, bool)>,
     shopts: Vec<(ShoptOption, bool)>,
     list_options: Option<bool>,
@@ -47,15 +55,19 @@ pub fn run(args: &[String]) -> u8 {
                 shell.write_error(&format!("{own}: line 0: {own}: {name}: invalid option name\n"));
                 return 2;
             }
-            let text = format!(
-                "{own}: {wrong}: invalid option\nUsage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n"
-            );
+            let text = format!("{own}: {wrong}: invalid option\n{}", usage(own));
             shell.write_error(&text);
             return 2;
         }
     };
     if invocation.version {
-        shell.write(&format!("GNU bash, version {VERSION} (sandlite)\n"));
+        shell.write(&format!("GNU bash, version {VERSION} ({MACHINE})\n"));
+        shell.write("A shell of Sandlite's own that behaves as this version does\n");
+        return shell.finish(0);
+    }
+    if invocation.help {
+        shell.write(&format!("GNU bash, version {VERSION}-({MACHINE})\n{}", usage(own)));
+        shell.write("Type `help' in the shell to see its builtins.\n");
         return shell.finish(0);
     }
     for (option, on) in &invocation.options {
@@ -89,6 +101,7 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
                 break;
             }
             "--version" => invocation.version = true,
+            "--help" => invocation.help = true,
             "--posix" => invocation.options.push((SetOption::Posix, true)),
             "--verbose" => invocation.options.push((SetOption::Verbose, true)),
             "--login" | "--noprofile" | "--norc" | "--noediting" | "--debugger" | "--restricted" => {}

@@ -113,7 +113,7 @@ pub(super) fn shift(shell: &mut Shell, args: &[String]) -> Done {
         return Ok(1);
     };
     if count > shell.positional.len() {
-        if shell.shopt(ShoptOption::ShiftVerbose) {
+        if shell.shopt(ShoptOption::ShiftVerbose) || shell.on(SetOption::Posix) {
             shell.complain(format_args!("shift: {count}: shift count out of range"));
         }
         return Ok(1);

@@ -16,6 +16,9 @@ pub enum Item<'a> {
     Value(&'a Assignment, String),
 }
 
+/// The status of a builtin that was used wrongly: in POSIX mode, of a special one, the end of the shell.
+const USAGE: i32 = 2;
+
 /// What a command's name stands for.
 enum Found {
     Function,
@@ -141,7 +144,15 @@ impl Shell {
                 }
                 let special = self.on(SetOption::Posix) && builtins::is_special(name);
                 if simple.redirects.is_empty() && simple.assignments.is_empty() {
-                    return self.run_builtin(builtin, args);
+                    let status = self.run_builtin(builtin, args)?;
+                    if special
+                        && status == USAGE
+                        && !self.interactive
+                        && matches!(name.as_str(), "set" | "unset" | "export" | "readonly" | "trap" | "shift" | "times")
+                    {
+                        return Err(Flow::Exit(status));
+                    }
+                    return Ok(status);
                 }
                 let status = self.with_surroundings_kept(simple, special, |shell| shell.run_builtin(builtin, args))?;
                 Ok(status)

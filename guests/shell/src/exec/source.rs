@@ -50,7 +50,9 @@ impl Shell {
                         parser.skip_line();
                         continue;
                     }
-                    return Err(Flow::Discard(status));
+                    // POSIX: a syntax error in `eval` or a sourced file ends the shell.
+                    let fatal = self.on(SetOption::Posix) && !self.interactive;
+                    return Err(if fatal { Flow::Exit(status) } else { Flow::Discard(status) });
                 }
             };
             let last = tail && is_blank(parser.rest());
@@ -90,7 +92,13 @@ impl Shell {
 
 /// Text whose last line is ended, as the parser's messages and here-documents want it.
 fn ended(text: &str) -> Cow<'_, str> {
-    if text.is_empty() || text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) }
+    // A backslash at the very end is one: a new line behind it would be taken away with it.
+    let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    if text.is_empty() || text.ends_with('\n') || backslashes % 2 == 1 {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{text}\n"))
+    }
 }
 
 /// Only blanks and comments are left.
