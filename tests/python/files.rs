@@ -90,6 +90,6 @@ fn packages_are_found_in_the_users_site() {
     let sandbox = sandbox();
     let site = "/home/user/.local/lib/python3.14/site-packages/thing";
     sandbox.fs().create_dir_all(site).unwrap();
-    sandbox.fs().write(format!("{site}/__init__.py"), "NAME = 'thing'").unwrap();
+    sandbox.fs().write(&format!("{site}/__init__.py"), "NAME = 'thing'").unwrap();
     assert_eq!(texts(&sandbox.python("import thing; print(thing.NAME)").unwrap()).0, "thing\n");
 }

@@ -47,7 +47,7 @@ fn memory_is_refused_as_a_memory_error() {
     assert_eq!(texts(&output), ("refused\n".to_owned(), String::new()));
     let output = strict().python("x = []\nwhile True: x.append(bytearray(10 ** 6))").unwrap();
     assert!(texts(&output).1.ends_with("MemoryError\n"), "{output:?}");
-    assert!(output.usage.memory_peak <= 256_000_000, "{}", output.usage.memory_peak);
+    assert!(output.usage.memory_peak <= strict().limits().memory.0, "{}", output.usage.memory_peak);
 }
 
 #[test]

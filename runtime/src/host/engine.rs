@@ -5,7 +5,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 use crate::Error;
 
 /// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
-/// [`HOST_STACK`] besides (T-DOS-09).
+/// [`HOST_STACK`] besides (T-DOS-09). Deep enough that CPython notices its own recursion first.
 const WASM_STACK: usize = 4 << 20;
 
 /// Native stack for host calls on top of the wasm frames.

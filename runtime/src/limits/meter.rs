@@ -15,6 +15,8 @@ pub(crate) struct Meter {
     limits: Limits,
     started: Instant,
     deadline: Instant,
+    preparing: AtomicU64,
+    excused_nanos: AtomicU64,
     fuel_used: AtomicU64,
     memory: AtomicU64,
     memory_peak: AtomicU64,
@@ -54,6 +56,21 @@ fn as_micros<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
     serializer.serialize_u64(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }
 
+/// The wall clock stands still while this lives.
+#[derive(Debug)]
+pub(crate) struct Paused<'a> {
+    meter: &'a Meter,
+    since: Instant,
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        let nanos = u64::try_from((clock::now() - self.since).as_nanos()).unwrap_or(u64::MAX);
+        self.meter.excused_nanos.fetch_add(nanos, Ordering::AcqRel);
+        self.meter.preparing.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Meter {
     /// A meter that starts now.
     pub(crate) fn new(limits: Limits) -> Self {
@@ -62,6 +79,8 @@ impl Meter {
             deadline: started + limits.wall.0,
             started,
             limits,
+            preparing: AtomicU64::new(0),
+            excused_nanos: AtomicU64::new(0),
             fuel_used: AtomicU64::new(0),
             memory: AtomicU64::new(0),
             memory_peak: AtomicU64::new(0),
@@ -83,7 +102,14 @@ impl Meter {
 
     /// When the wall clock runs out.
     pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
+        self.deadline + Duration::from_nanos(self.excused_nanos.load(Ordering::Acquire))
+    }
+
+    /// Stops the wall clock while the host does something slow that is not the command's doing, such as compiling a
+    /// guest for the first time.
+    pub(crate) fn pause(&self) -> Paused<'_> {
+        self.preparing.fetch_add(1, Ordering::AcqRel);
+        Paused { meter: self, since: clock::now() }
     }
 
     /// The limit that ended the command, if one did.
@@ -103,7 +129,7 @@ impl Meter {
     /// Whether the wall clock has run out.
     pub(crate) fn check_time(&self) -> Result<(), LimitReached> {
         let now = clock::now();
-        if now < self.deadline {
+        if now < self.deadline() || self.preparing.load(Ordering::Acquire) > 0 {
             return Ok(());
         }
         let used = WallTime(Duration::from_millis(u64::try_from((now - self.started).as_millis()).unwrap_or(u64::MAX)));

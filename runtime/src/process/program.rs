@@ -34,7 +34,9 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
         let node = tree.vfs.find(ROOT_NODE, name, Last::Follow)?;
         match tree.vfs.thing(node) {
             Some(Thing::Program(guest)) => {
+                let paused = tree.meter.pause();
                 let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
+                drop(paused);
                 return Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }));
             }
             Some(_) => return Err(Errno::ACCES.into()),

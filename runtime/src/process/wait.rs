@@ -7,10 +7,13 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Process, Tree};
 use crate::clock;
+
+/// Shortest sleep between two looks: a deadline can pass unnoticed only while the clock is stopped.
+const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Why a blocked call ends without its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +55,6 @@ pub(crate) fn block<T>(
     until: Option<Instant>,
     mut ready: impl FnMut() -> Option<T>,
 ) -> Result<Option<T>, Interruption> {
-    let deadline = tree.meter.deadline();
-    let wake_at = until.map_or(deadline, |until| until.min(deadline));
     loop {
         if let Some(value) = ready() {
             return Ok(Some(value));
@@ -71,6 +72,8 @@ pub(crate) fn block<T>(
         if until.is_some_and(|until| now >= until) {
             return Ok(None);
         }
-        thread::park_timeout(wake_at.saturating_duration_since(now));
+        let deadline = tree.meter.deadline();
+        let wake_at = until.map_or(deadline, |until| until.min(deadline));
+        thread::park_timeout(wake_at.saturating_duration_since(now).max(SHORTEST));
     }
 }
