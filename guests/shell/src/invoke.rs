@@ -45,7 +45,7 @@ pub fn run(args: &[String]) -> u8 {
     shell.import_environment();
     shell.set_first_variables();
     shell.output.look();
-    if base == "sh" {
+    if base == "sh" || shell.variables.get("POSIXLY_CORRECT").is_some() {
         shell.switch(SetOption::Posix, true);
     }
     let invocation = match parse(args) {
@@ -204,7 +204,7 @@ impl Shell {
         let own = self.name.clone();
         let os_path = crate::exec::os(&path);
         if sys::stat(Path::new(&os_path), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR) {
-            self.write_error(&format!("{own}: {path}: Is a directory\n"));
+            self.write_error(&format!("{path}: {path}: Is a directory\n"));
             return Ok(126);
         }
         let content = match std::fs::read(&os_path) {

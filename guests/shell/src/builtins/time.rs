@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn floats_are_written_as_c_writes_them() {
-        assert_eq!(format_float(2.71828, b'f', Some(2), false), "2.72");
+        assert_eq!(format_float(5.4321, b'f', Some(2), false), "5.43");
         assert_eq!(format_float(1e10, b'g', None, false), "1e+10");
         assert_eq!(format_float(0.0001, b'g', None, false), "0.0001");
         assert_eq!(format_float(12345.678, b'e', Some(3), false), "1.235e+04");

@@ -191,7 +191,8 @@ impl Shell {
         if name.contains('/') || self.get("PATH").is_none_or(|path| path.is_empty()) {
             self.complain(format_args!("{name}: No such file or directory"));
         } else {
-            self.complain(format_args!("{name}: command not found"));
+            let shown = if crate::quote::has_unprintable(name) { crate::quote::ansi_c(name) } else { name.to_owned() };
+            self.complain(format_args!("{shown}: command not found"));
         }
         127
     }
