@@ -246,12 +246,12 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
         None => (None, crate::side::Left::default()),
     };
     let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
-    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::tune_writer(&connection, path.is_some(), options.durability)?;
-    if refuse(schema::inspect(&connection)?, path)? {
-        if path.is_some() {
-            schema::use_log(&connection)?;
-        }
+    if path.is_none() {
+        schema::create_in_memory(&mut connection, clock.now())?;
+    } else if refuse(schema::inspect(&connection)?, path)? {
+        schema::use_log(&connection)?;
         schema::create(&connection, clock.now())?;
     } else {
         // An export is in the plain mode, as is a file that another tool has changed.

@@ -1,6 +1,7 @@
 //! How much a database may hold, and how much it does.
 
-/// What a transaction may fill. The default is bounded only by the format.
+/// What a transaction may fill. The default is generous and yet finite: holes are stored as zeros, so one careless
+/// `truncate` must not fill the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Sum of the sizes of all files; a hole counts like the zeros that are stored for it.
@@ -24,14 +25,7 @@ impl Quota {
 
 impl Default for Quota {
     fn default() -> Self {
-        Self {
-            bytes: i64::MAX as u64,
-            // 2^31 chunks of 64 KiB: chunk numbers stay small integers in every SDK.
-            file_size: 1 << 47,
-            inodes: i64::MAX as u64,
-            name: Self::NAME_MAX,
-            depth: Self::DEPTH_MAX,
-        }
+        Self { bytes: 64 << 30, file_size: 16 << 30, inodes: 100_000_000, name: Self::NAME_MAX, depth: Self::DEPTH_MAX }
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -97,6 +100,27 @@ pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> 
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; COMMIT;",
         mode = 0o40_755
     ))
+}
+
+/// Makes a fresh database in memory from one made before: copying its pages is much quicker than creating its tables.
+pub(crate) fn create_in_memory(connection: &mut Connection, now: i64) -> rusqlite::Result<()> {
+    static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);
+    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if template.is_none() {
+        let made = Connection::open_in_memory()?;
+        made.pragma_update(None, "page_size", PAGE_BYTES)?;
+        create(&made, now)?;
+        *template = Some(made);
+    }
+    if let Some(template) = template.as_ref() {
+        Backup::new(template, connection)?.step(-1)?;
+    }
+    let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
+    connection.execute(
+        "UPDATE fs_inode SET atime=?1, mtime=?1, ctime=?1, atime_nsec=?2, mtime_nsec=?2, ctime_nsec=?2 WHERE ino=1",
+        [seconds, nanos],
+    )?;
+    Ok(())
 }
 
 /// Switches a file to the write-ahead log, unless it is.

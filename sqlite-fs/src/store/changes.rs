@@ -48,9 +48,16 @@ pub(super) struct Journal {
     names: HashMap<String, Option<Ino>>,
     content: HashSet<Ino>,
     attributes: HashSet<Ino>,
+    /// The directory that was last asked for: most changes come in rows.
+    last_dir: Option<(Ino, String)>,
 }
 
 impl Journal {
+    /// A directory has moved: paths below it are others now.
+    pub(super) fn directory_moved(&mut self) {
+        self.last_dir = None;
+    }
+
     pub(super) fn attributes(&mut self, ino: Ino) {
         if self.attributes.len() < CHANGES_MAX {
             self.attributes.insert(ino);
@@ -61,15 +68,23 @@ impl Journal {
 impl Store {
     /// A name is about to change; `before` is what it leads to now.
     pub(super) fn note_name(&mut self, dir: Ino, name: &str, before: Option<Ino>) -> Result<(), Fault> {
-        if self.journal.names.len() < CHANGES_MAX
-            && let Some(mut path) = self.path_of(dir)?
-        {
-            if path.len() > 1 {
-                path.push('/');
-            }
-            path.push_str(name);
-            self.journal.names.entry(path).or_insert(before);
+        if self.journal.names.len() >= CHANGES_MAX {
+            return Ok(());
         }
+        let known = self.journal.last_dir.as_ref().filter(|(ino, _)| *ino == dir);
+        let mut path = match known {
+            Some((_, path)) => path.clone(),
+            None => {
+                let Some(path) = self.path_of(dir)? else { return Ok(()) };
+                self.journal.last_dir = Some((dir, path.clone()));
+                path
+            }
+        };
+        if path.len() > 1 {
+            path.push('/');
+        }
+        path.push_str(name);
+        self.journal.names.entry(path).or_insert(before);
         Ok(())
     }
 

@@ -317,6 +317,9 @@ impl Store {
             .execute(params![signed(new_dir), new, signed(old_dir), old])?;
         self.names.set(old_dir, old, None);
         self.names.set(new_dir, new, Some(ino));
+        if is_dir {
+            self.journal.directory_moved();
+        }
         self.touch_directory(old_dir, if is_dir { -1 } else { 0 })?;
         self.touch_directory(new_dir, if is_dir { 1 } else { 0 })?;
         let now = self.now();
