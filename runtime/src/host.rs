@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
+use sqlite_fs::Interrupter;
 use wasmtime::{Engine, InstancePre};
 
 use crate::Error;
@@ -128,9 +130,9 @@ impl Host {
         &self.0.engine
     }
 
-    /// Keeps the epoch ticking while the returned guard lives.
-    pub(crate) fn tick(&self) -> ticker::Ticking<'_> {
-        self.0.ticker.start()
+    /// Keeps the epoch ticking while the returned guard lives; past the deadline the database is interrupted too.
+    pub(crate) fn tick(&self, deadline: Instant, interrupter: Interrupter) -> ticker::Ticking<'_> {
+        self.0.ticker.start(deadline, interrupter)
     }
 
     /// Makes every running guest look at its budget now.

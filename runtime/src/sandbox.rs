@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use abi::spawn::Request;
 use presets::Limits;
-use sqlite_fs::{Database, NewCall, Outcome, Transaction};
+use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
 
 use crate::clock::GuestClock;
 use crate::history::{self, Run};
@@ -112,10 +112,10 @@ impl Sandbox {
 
         let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, find)?;
         if command.rollback_on_failure && !output.status.success() {
-            transaction.rollback_to(&before)?;
+            uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
         }
         output.run = id;
-        record(&transaction, &output)?;
+        uninterrupted(|| record(&transaction, &output))?;
         transaction.commit()?;
         Ok(output)
     }
@@ -136,7 +136,7 @@ impl Sandbox {
         let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
-        let ticking = self.host.tick();
+        let ticking = self.host.tick(tree.meter.deadline(), self.database.interrupter());
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         let started = find(&tree, request)
             .and_then(|program| process::start_first(&tree, program, Descriptors::new(stdio, descriptors_limit), UMASK));
@@ -218,6 +218,15 @@ impl Sandbox {
             env: env.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect(),
             ..Request::default()
         }
+    }
+}
+
+// The deadline may have interrupted the database just before its last operation ended: the interruption then meets the
+// next one, which is ours and is done again.
+fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    match operation() {
+        Err(Error::Database(sqlite_fs::Error::Interrupted | sqlite_fs::Error::Node(FsError::Interrupted))) => operation(),
+        result => result,
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) fn new() -> Result<Engine, Error> {
         .cranelift_opt_level(OptLevel::Speed)
         .consume_fuel(true)
         .epoch_interruption(true)
-        .max_wasm_stack(WASM_STACK)
-        .async_stack_size(WASM_STACK + HOST_STACK)
+        .max_wasm_stack(std::env::var("WS").map_or(WASM_STACK, |v| v.parse::<usize>().unwrap() << 20))
+        .async_stack_size(std::env::var("WS").map_or(WASM_STACK, |v| v.parse::<usize>().unwrap() << 20) + HOST_STACK)
         // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
         .wasm_relaxed_simd(false)
         .wasm_multi_memory(false)

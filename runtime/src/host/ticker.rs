@@ -1,54 +1,79 @@
 //! The tick: while a command runs, the engine's epoch advances every few milliseconds, so that computing guests look at
-//! their budget.
+//! their budget, and what sits in the database past its deadline is interrupted there.
 //!
 //! The thread sleeps without waking while nothing runs.
-
 #![expect(clippy::disallowed_methods, reason = "the tick itself is a sleep, and it blocks nobody")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use sqlite_fs::Interrupter;
 use wasmtime::Engine;
+
+use crate::clock;
 
 /// How often a computing guest looks up. Bounds how late a deadline is noticed (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
 
 /// Advances the epoch while somebody wants it.
 pub(super) struct Ticker {
-    running: Arc<AtomicUsize>,
+    running: Arc<Running>,
+    started: AtomicU64,
     thread: OnceLock<Thread>,
     engine: Engine,
 }
 
+#[derive(Default)]
+struct Running(Mutex<Vec<Watched>>);
+
+/// A command that runs: when it must be over, and how to reach it inside the database (T-DOS-14).
+struct Watched {
+    number: u64,
+    deadline: Instant,
+    interrupter: Interrupter,
+}
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// While this lives, the epoch advances.
-pub(crate) struct Ticking<'a>(&'a Ticker);
+pub(crate) struct Ticking<'a> {
+    ticker: &'a Ticker,
+    number: u64,
+}
 
 impl Ticker {
     /// A ticker that has not started its thread.
     pub(super) fn new(engine: Engine) -> Self {
-        Self { running: Arc::new(AtomicUsize::new(0)), thread: OnceLock::new(), engine }
+        Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engine }
     }
 
-    /// Ticks until the guard is dropped.
-    pub(super) fn start(&self) -> Ticking<'_> {
-        let before = self.running.fetch_add(1, Ordering::AcqRel);
+    /// Ticks until the guard is dropped; interrupts the database once the deadline has passed.
+    pub(super) fn start(&self, deadline: Instant, interrupter: Interrupter) -> Ticking<'_> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        self.running.lock().push(Watched { number, deadline, interrupter });
         let thread = self.thread.get_or_init(|| {
             let running = Arc::downgrade(&self.running);
             let engine = self.engine.clone();
             thread::spawn(move || tick(&running, &engine)).thread().clone()
         });
-        if before == 0 {
-            thread.unpark();
-        }
-        Ticking(self)
+        thread.unpark();
+        Ticking { ticker: self, number }
     }
 }
 
-fn tick(running: &Weak<AtomicUsize>, engine: &Engine) {
+fn tick(running: &Weak<Running>, engine: &Engine) {
     while let Some(running) = running.upgrade() {
-        let idle = running.load(Ordering::Acquire) == 0;
+        let now = clock::now();
+        let watched = running.lock();
+        let idle = watched.is_empty();
+        watched.iter().filter(|one| one.deadline <= now).for_each(|one| one.interrupter.interrupt());
+        drop(watched);
         drop(running);
         if idle {
             thread::park();
@@ -61,7 +86,10 @@ fn tick(running: &Weak<AtomicUsize>, engine: &Engine) {
 
 impl Drop for Ticking<'_> {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        let mut watched = self.ticker.running.lock();
+        if let Some(index) = watched.iter().position(|one| one.number == self.number) {
+            watched.swap_remove(index);
+        }
     }
 }
 
