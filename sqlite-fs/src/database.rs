@@ -27,9 +27,11 @@ pub struct Database {
 }
 
 pub(crate) struct Shared {
+    /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
+    /// write-ahead log into the file, and one that only reads cannot.
+    readers: Mutex<Vec<Connection>>,
     slot: Mutex<Slot>,
     returned: Condvar,
-    readers: Mutex<Vec<Connection>>,
     source: Source,
     read_only: bool,
     chunk_bytes: usize,

@@ -144,7 +144,13 @@ fn two_handles_in_one_process_are_two_writers() {
     let path = dir.path().join("a.db");
     let first = open(&path).unwrap();
     assert!(matches!(open(&path), Err(Error::Locked { pid: Some(pid), .. }) if pid == std::process::id()));
+    let transaction = first.begin(None).unwrap();
+    transaction.fs().write("/a", b"1").unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(first.reader().unwrap().fs().read("/a").unwrap(), b"1");
     drop(first);
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.db"], "everything is in the one file after a close");
     assert!(open(&path).is_ok());
 }
 
