@@ -1,6 +1,7 @@
 //! `jq`: command line and inputs; filters are compiled and run by the `jaq` crates, values printed by `print`.
 
 mod print;
+mod rewrite;
 mod text;
 
 use std::ffi::OsString;
@@ -259,7 +260,9 @@ fn run(options: &Options, filter: &str) -> i32 {
     let inputs = jaq_std::input::funs::<Kind>().into_vec().into_iter().map(native::run::<Kind>);
     let funs = jaq_core::funs::<Kind>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(inputs);
     let arena = Arena::default();
-    let loaded = Loader::new(defs).load(&arena, File { code: filter, path: () });
+    let rewritten = rewrite::assignments(filter);
+    let code = rewritten.as_deref().unwrap_or(filter);
+    let loaded = Loader::new(defs).load(&arena, File { code, path: () });
     let Ok(modules) = loaded else {
         warn!(
             "jq: error: syntax error, unexpected end of filter or token (Unix shell quoting issues?) at <top-level>, line 1:\n{filter}\njq: 1 compile error"

@@ -344,7 +344,7 @@ impl Parser {
 
     /// `\n`, `\x41`, `\101` … after the letter was read.
     fn character_escape(&mut self, char: char, unit: u32) -> u32 {
-        let byte = |value: u32, utf8: bool| if value < 0x80 || !utf8 && value < 0x80 { value } else { RAW + (value & 0xff) };
+        let byte = |value: u32| if value < 0x80 { value } else { RAW + (value & 0xff) };
         match char {
             'n' => 10,
             't' => 9,
@@ -353,15 +353,15 @@ impl Parser {
             'v' => 11,
             'a' => 7,
             'x' => match self.digits(16, 2) {
-                Some(value) => byte(value, self.syntax.utf8),
+                Some(value) => byte(value),
                 None => unit,
             },
             'd' if !self.syntax.awk => match self.digits(10, 3) {
-                Some(value) => byte(value, self.syntax.utf8),
+                Some(value) => byte(value),
                 None => unit,
             },
             'o' if !self.syntax.awk => match self.digits(8, 3) {
-                Some(value) => byte(value, self.syntax.utf8),
+                Some(value) => byte(value),
                 None => unit,
             },
             'c' if !self.syntax.awk => match self.peek(0) {
@@ -373,7 +373,7 @@ impl Parser {
             },
             '0'..='7' if self.syntax.awk => {
                 self.at -= 1;
-                self.digits(8, 3).map_or(unit, |value| byte(value, self.syntax.utf8))
+                self.digits(8, 3).map_or(unit, byte)
             }
             _ => unit,
         }

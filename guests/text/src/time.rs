@@ -102,7 +102,7 @@ pub fn strftime(format: &[u8], seconds: i64) -> Vec<u8> {
             out.push(b'%');
             break;
         };
-        let hour12 = if at.hour % 12 == 0 { 12 } else { at.hour % 12 };
+        let hour12 = if at.hour.is_multiple_of(12) { 12 } else { at.hour % 12 };
         let month = MONTHS[at.month as usize - 1];
         let weekday = DAYS[at.weekday as usize];
         let pad = |value: i64, width: usize, fill: char| match (flag, fill) {

@@ -174,7 +174,7 @@ impl<'p> Interp<'p> {
         let total = if ascii { text.len() } else { utf8::count(&text) } as f64;
         let from = start;
         let to = (start + length).min(total + 1.0);
-        if !(from < to) {
+        if from >= to {
             return Value::Str(Text::new(Vec::new()));
         }
         let (from, to) = (from as usize - 1, to as usize - 1);

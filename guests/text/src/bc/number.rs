@@ -164,12 +164,12 @@ impl Number {
             return if self.is_zero() { "0".to_string() } else { format!("{sign}{whole}.{fraction}") };
         }
         let whole = self.rescaled(0).digits.magnitude().clone();
-        let digit = |value: u32, first: bool| {
+        let digit = |value: u32| {
             if base <= 16 {
                 char::from_digit(value, 36).unwrap_or('0').to_ascii_uppercase().to_string()
             } else {
                 let width = (base - 1).to_string().len();
-                format!("{}{value:0width$}", if first { " " } else { " " })
+                format!(" {value:0width$}")
             }
         };
         let mut digits = Vec::new();
@@ -180,7 +180,7 @@ impl Number {
             digits.push(u32::try_from(&value).unwrap_or(0));
             rest /= &big;
         }
-        let mut out: String = digits.iter().rev().enumerate().map(|(index, value)| digit(*value, index == 0)).collect();
+        let mut out: String = digits.iter().rev().map(|value| digit(*value)).collect();
         if self.scale > 0 {
             let mut fraction = Self { digits: BigInt::from(self.digits.magnitude().clone()), scale: self.scale };
             fraction = fraction.sub(&fraction.rescaled(0));
@@ -190,7 +190,7 @@ impl Number {
             while limit < bound {
                 fraction.digits *= base;
                 let value = fraction.rescaled(0);
-                out.push_str(&digit(value.to_i64().unwrap_or(0) as u32, false));
+                out.push_str(&digit(value.to_i64().unwrap_or(0) as u32));
                 fraction = fraction.sub(&value);
                 limit *= base;
             }

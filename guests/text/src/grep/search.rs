@@ -290,7 +290,7 @@ impl<'a> Search<'a> {
         }
         let context = self.options.before > 0 || self.options.after > 0;
         let gap = from > state.printed || !state.any;
-        if context && self.printed_any && gap && (state.any || from == state.printed || !state.any) {
+        if context && self.printed_any && gap {
             self.group_separator();
         }
         while from < line {
@@ -324,11 +324,9 @@ impl<'a> Search<'a> {
             state.printed = end;
             return;
         }
-        if self.options.line_number {
-            if at > state.counted {
-                state.line += memchr_iter(self.options.eol, &text[state.counted..at]).count() as u64;
-                state.counted = at;
-            }
+        if self.options.line_number && at > state.counted {
+            state.line += memchr_iter(self.options.eol, &text[state.counted..at]).count() as u64;
+            state.counted = at;
         }
         state.printed = end;
         state.any = true;

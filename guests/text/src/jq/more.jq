@@ -3,3 +3,10 @@ def @tsv: if type != "array" then error("\(type) (\(tojson)) cannot be tsv-forma
 def leaf_paths: paths(scalars);
 def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p) | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 def _nwise($n): def n: if length <= $n then . else .[0:$n], (.[$n:] | n) end; n;
+def _setpath($p; $v): if $p == [] then $v else $p[0] as $k | ($k | type) as $t | (if . == null then (if $t == "string" then {} else [] end) else . end) | (if $t == "number" and type == "array" and $k >= length then . + [range(length; $k + 1) | null] else . end) | (.[$k] | _setpath($p[1:]; $v)) as $new | .[$k] = $new end;
+def _delpath($p): if . == null then . else $p[0] as $k | if ($p | length) == 1 then (if type == "object" then with_entries(select(.key != $k)) elif ($k | type) == "number" then (if $k < 0 then $k + length else $k end) as $i | .[:$i] + .[$i + 1:] else (.[$k] |= empty) end) elif .[$k] == null then . else (.[$k] | _delpath($p[1:])) as $new | .[$k] = $new end end;
+def setpath($p; $v): _setpath($p; $v);
+def delpaths($ps): reduce ($ps | sort | reverse | .[]) as $p (.; if $p == [] then null else _delpath($p) end);
+def del(f): delpaths([path(f)]);
+def _assign(p; r): r as $x | reduce path(p) as $p (.; _setpath($p; $x));
+def _update(p; f): reduce path(p) as $p ([., []]; .[0] as $v | [first($v | getpath($p) | f)] as $r | if $r == [] then [$v, .[1] + [$p]] else [($v | _setpath($p; $r[0])), .[1]] end) | .[1] as $d | .[0] | if $d == [] then . else delpaths($d) end;

@@ -1,5 +1,8 @@
 //! Reading diffs: unified, context and normal hunks behind the names of their files.
 
+/// Lines with their marks.
+type Marked = Vec<(u8, Vec<u8>)>;
+
 /// One hunk: what it expects and what it makes of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
@@ -68,14 +71,7 @@ pub(super) fn patches(text: &[u8]) -> Vec<Patch> {
         if let Some(rest) = line.strip_prefix(b"Index: ") {
             index = rest.trim_ascii().to_vec();
             at += 1;
-        } else if line.starts_with(b"--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with(b"+++ ")) {
-            let ((old, old_epoch), (new, new_epoch)) = (name(&line[4..]), name(&lines[at + 1][4..]));
-            patches.push(Patch { old, new, index: std::mem::take(&mut index), hunks: Vec::new(), old_epoch, new_epoch });
-            at += 2;
-        } else if line.starts_with(b"*** ")
-            && lines.get(at + 1).is_some_and(|next| next.starts_with(b"--- "))
-            && lines.get(at + 2).is_some_and(|next| next.starts_with(b"***************"))
-        {
+        } else if is_head(&lines[at..]) {
             let ((old, old_epoch), (new, new_epoch)) = (name(&line[4..]), name(&lines[at + 1][4..]));
             patches.push(Patch { old, new, index: std::mem::take(&mut index), hunks: Vec::new(), old_epoch, new_epoch });
             at += 2;
@@ -105,6 +101,12 @@ pub(super) fn patches(text: &[u8]) -> Vec<Patch> {
     }
     patches.retain(|patch| !patch.hunks.is_empty());
     patches
+}
+
+/// Whether the names of two files stand here: `---` and `+++`, or `***` and `---`.
+fn is_head(lines: &[&[u8]]) -> bool {
+    let starts = |at: usize, mark: &[u8]| lines.get(at).is_some_and(|line| line.starts_with(mark));
+    starts(0, b"--- ") && starts(1, b"+++ ") || starts(0, b"*** ") && starts(1, b"--- ") && starts(2, b"***************")
 }
 
 fn no_newline(lines: &mut [(u8, Vec<u8>)]) {
@@ -142,7 +144,7 @@ fn unified(mut hunk: Hunk, lines: &[&[u8]], mut at: usize) -> (Hunk, usize) {
 }
 
 fn context(lines: &[&[u8]], mut at: usize) -> (Option<Hunk>, usize) {
-    let mut read = |open: &[u8], close: &[u8]| -> Option<(usize, Vec<(u8, Vec<u8>)>)> {
+    let mut read = |open: &[u8], close: &[u8]| -> Option<(usize, Marked)> {
         let head = lines.get(at)?.strip_prefix(open)?;
         let range = String::from_utf8_lossy(head).into_owned();
         let range = range.split(' ').next()?.to_string();

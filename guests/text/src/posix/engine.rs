@@ -26,7 +26,7 @@ pub struct Regex {
 }
 
 enum Engine {
-    Automata { regex: meta::Regex, cache: RefCell<meta::Cache> },
+    Automata { regex: meta::Regex, cache: RefCell<Box<meta::Cache>> },
     Backtracking(fancy_regex::Regex),
 }
 
@@ -156,7 +156,7 @@ impl Regex {
             .syntax(SyntaxConfig::new().utf8(false).nest_limit(2000))
             .build(text)
             .map_err(|_| "Regular expression too big".to_string())?;
-        let cache = RefCell::new(regex.create_cache());
+        let cache = RefCell::new(Box::new(regex.create_cache()));
         let longest = if ambiguous { Longest::new(text) } else { None };
         Ok(Self {
             engine: Engine::Automata { regex, cache },

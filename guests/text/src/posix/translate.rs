@@ -105,9 +105,7 @@ fn class(set: &Class, syntax: Syntax, out: &mut String) {
         out.push_str("(?-u:");
         members(set, &plain, &raw, syntax, out);
         out.push(')');
-    } else if raw.is_empty() {
-        members(set, &plain, &[], syntax, out);
-    } else if set.negated {
+    } else if raw.is_empty() || set.negated {
         members(set, &plain, &[], syntax, out);
     } else {
         out.push_str("(?:(?-u:[");

@@ -191,7 +191,7 @@ fn text_kind(data: &[u8]) -> Description {
         tail.push_str(&format!(", with very long lines ({longest})"));
     }
     if crlf {
-        tail.push_str(if tail.is_empty() { ", with CRLF line terminators" } else { ", with CRLF line terminators" });
+        tail.push_str(", with CRLF line terminators");
     } else if !data.contains(&b'\n') {
         tail.push_str(", with no line terminators");
     }
@@ -219,7 +219,7 @@ fn text_kind(data: &[u8]) -> Description {
         };
     }
     if matches!(head.first(), Some(b'{' | b'[')) && jaq_json::read::parse_single(data).is_ok() {
-        return (format!("JSON text data"), "application/json".to_string(), charset.to_string());
+        return ("JSON text data".to_string(), "application/json".to_string(), charset.to_string());
     }
     let lower = head[..head.len().min(64)].to_ascii_lowercase();
     if lower.starts_with(b"<!doctype html") || lower.starts_with(b"<html") {
