@@ -34,7 +34,8 @@ fn a_syntax_error_is_told_without_a_traceback() {
 
 #[test]
 fn exit_statuses_are_the_programs_own() {
-    for (code, status) in [("import sys; sys.exit(3)", 3), ("raise SystemExit", 0), ("exit(256 + 7)", 7), ("import os; os._exit(9)", 9)]
+    for (code, status) in
+        [("import sys; sys.exit(3)", 3), ("raise SystemExit", 0), ("exit(256 + 7)", 7), ("import os; os._exit(9)", 9)]
     {
         assert_eq!(python(code).status.code(), status, "{code}");
     }
@@ -73,7 +74,8 @@ fn a_program_comes_from_standard_input() {
 
 #[test]
 fn standard_input_is_read() {
-    let output = sandbox().run(Command::python("import sys; print(input(), sys.stdin.read())").stdin("eins\nzwei\ndrei")).unwrap();
+    let output =
+        sandbox().run(Command::python("import sys; print(input(), sys.stdin.read())").stdin("eins\nzwei\ndrei")).unwrap();
     assert_eq!(texts(&output).0, "eins zwei\ndrei\n");
 }
 
@@ -100,7 +102,9 @@ fn options_are_understood() {
 
 #[test]
 fn environment_and_directory_are_the_commands_own() {
-    let command = Command::python("import os; print(os.environ['COLOUR'], os.getcwd(), os.getenv('USER'))").env("COLOUR", "blue").cwd("/tmp");
+    let command = Command::python("import os; print(os.environ['COLOUR'], os.getcwd(), os.getenv('USER'))")
+        .env("COLOUR", "blue")
+        .cwd("/tmp");
     assert_eq!(texts(&sandbox().run(command).unwrap()).0, "blue /tmp user\n");
 }
 
@@ -108,7 +112,8 @@ fn environment_and_directory_are_the_commands_own() {
 fn a_script_with_a_hash_bang_is_a_program() {
     let sandbox = sandbox();
     sandbox.fs().write("/home/user/tool", "#!/usr/bin/env python3\nimport sys; print(sys.argv[1:])").unwrap();
-    let output = sandbox.python("import os, subprocess; os.chmod('tool', 0o755); subprocess.run(['./tool', 'x'], check=True)").unwrap();
+    let output =
+        sandbox.python("import os, subprocess; os.chmod('tool', 0o755); subprocess.run(['./tool', 'x'], check=True)").unwrap();
     assert_eq!(texts(&output), ("['x']\n".to_owned(), String::new()));
 }
 

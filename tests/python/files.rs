@@ -38,7 +38,10 @@ fn permissions_are_kept_and_obeyed() {
          fd = os.open('g', os.O_CREAT | os.O_WRONLY, 0o600); print(oct(os.fstat(fd).st_mode))",
         "0o100644\n-rwxr-x--- True 1000\n0o40700\n0o22 0o77\n0o100600\n",
     );
-    check_error("import os; open('f', 'w').close(); os.chmod('f', 0); open('f')", "PermissionError: [Errno 2] Permission denied: 'f'");
+    check_error(
+        "import os; open('f', 'w').close(); os.chmod('f', 0); open('f')",
+        "PermissionError: [Errno 2] Permission denied: 'f'",
+    );
 }
 
 #[test]
@@ -72,7 +75,11 @@ fn sqlite_zip_and_csv_work_on_sandbox_files() {
 
 #[test]
 fn the_library_cannot_be_changed() {
-    for code in ["open('/usr/local/lib/python314.zip', 'ab')", "open('/usr/local/lib/x', 'w')", "import os; os.remove('/usr/bin/python3')"] {
+    for code in [
+        "open('/usr/local/lib/python314.zip', 'ab')",
+        "open('/usr/local/lib/x', 'w')",
+        "import os; os.remove('/usr/bin/python3')",
+    ] {
         assert_eq!(python(code).status.code(), 1, "{code}");
     }
 }

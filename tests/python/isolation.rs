@@ -8,7 +8,8 @@ use super::{check, check_error, python, sandbox, texts};
 fn every_run_starts_afresh() {
     let sandbox = sandbox();
     sandbox.python("import sys, json, builtins; json.canary = builtins.canary = 1; sys.path.append('canary')").unwrap();
-    let output = sandbox.python("import sys, json, builtins; print(hasattr(json, 'canary'), hasattr(builtins, 'canary'), 'canary' in sys.path)");
+    let output = sandbox
+        .python("import sys, json, builtins; print(hasattr(json, 'canary'), hasattr(builtins, 'canary'), 'canary' in sys.path)");
     assert_eq!(texts(&output.unwrap()).0, "False False False\n");
 }
 

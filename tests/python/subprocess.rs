@@ -28,7 +28,10 @@ fn input_directory_and_environment_reach_the_child() {
     check_with("print(run(['tr', 'a-z', 'A-Z'], input='abc', capture_output=True, text=True).stdout)", "ABC\n");
     check_with("os.mkdir('d'); run(['pwd'], cwd='d'); os.chdir('d'); run(['pwd'])", "/home/user/d\n/home/user/d\n");
     check_with("run(py + ['import os; print(os.getcwd())'], cwd='/tmp')", "/tmp\n");
-    check_with("run(['bash', '-c', 'echo $X'], env={**os.environ, 'X': 'ü'})\nos.environ['Y'] = '5'; run('echo $Y', shell=True)", "ü\n5\n");
+    check_with(
+        "run(['bash', '-c', 'echo $X'], env={**os.environ, 'X': 'ü'})\nos.environ['Y'] = '5'; run('echo $Y', shell=True)",
+        "ü\n5\n",
+    );
 }
 
 #[test]
@@ -52,12 +55,18 @@ fn much_is_moved_both_ways() {
 fn a_shell_is_a_call_away() {
     check_with("print(os.system('exit 3') >> 8, os.popen('echo hi; echo there').read().split())", "3 ['hi', 'there']\n");
     check_with("print(run('ls /usr/bin | grep -c ^python3$', shell=True, capture_output=True, text=True).stdout)", "1\n\n");
-    check("import shutil; print(shutil.which('bash'), shutil.which('python3'), shutil.which('nothing'))", "/usr/bin/bash /usr/bin/python3 None\n");
+    check(
+        "import shutil; print(shutil.which('bash'), shutil.which('python3'), shutil.which('nothing'))",
+        "/usr/bin/bash /usr/bin/python3 None\n",
+    );
 }
 
 #[test]
 fn failures_are_told() {
-    check_with("try: run(['nothing'])\nexcept FileNotFoundError as e: print(e.filename, e.strerror)", "nothing No such file or directory\n");
+    check_with(
+        "try: run(['nothing'])\nexcept FileNotFoundError as e: print(e.filename, e.strerror)",
+        "nothing No such file or directory\n",
+    );
     check_with("try: run(['echo'], cwd='/nowhere')\nexcept FileNotFoundError as e: print(e.filename)", "/nowhere\n");
     check_with("open('f', 'w').close()\ntry: run(['./f'])\nexcept PermissionError as e: print(e.filename)", "./f\n");
     check_error(
@@ -78,8 +87,14 @@ fn a_slow_child_is_given_up() {
 
 #[test]
 fn descriptors_do_not_leak_into_children() {
-    check_with("f = open('x', 'w'); r, w = os.pipe(); run(py + ['import os; print(sorted(os.listdir(\"/dev/fd\"))[:4])'])", "['0', '1', '2', '4']\n");
-    check_with("r, w = os.pipe(); p = subprocess.Popen(['bash', '-c', f'echo x >&{w}'], pass_fds=[w]); p.wait(); os.close(w); print(os.read(r, 9))", "b'x\\n'\n");
+    check_with(
+        "f = open('x', 'w'); r, w = os.pipe(); run(py + ['import os; print(sorted(os.listdir(\"/dev/fd\"))[:4])'])",
+        "['0', '1', '2', '4']\n",
+    );
+    check_with(
+        "r, w = os.pipe(); p = subprocess.Popen(['bash', '-c', f'echo x >&{w}'], pass_fds=[w]); p.wait(); os.close(w); print(os.read(r, 9))",
+        "b'x\\n'\n",
+    );
 }
 
 #[test]

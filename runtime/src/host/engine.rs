@@ -5,7 +5,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 use crate::Error;
 
 /// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
-/// [`HOST_STACK`] besides (T-DOS-09). Deep enough that CPython notices its own recursion first.
+/// [`HOST_STACK`] besides (T-DOS-09).
 const WASM_STACK: usize = 4 << 20;
 
 /// Native stack for host calls on top of the wasm frames.
@@ -30,8 +30,8 @@ pub(super) fn new() -> Result<Engine, Error> {
         .cranelift_opt_level(OptLevel::Speed)
         .consume_fuel(true)
         .epoch_interruption(true)
-        .max_wasm_stack(std::env::var("WS").map_or(WASM_STACK, |v| v.parse::<usize>().unwrap() << 20))
-        .async_stack_size(std::env::var("WS").map_or(WASM_STACK, |v| v.parse::<usize>().unwrap() << 20) + HOST_STACK)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(WASM_STACK + HOST_STACK)
         // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
         .wasm_relaxed_simd(false)
         .wasm_multi_memory(false)
