@@ -41,6 +41,8 @@ pub(crate) struct Global {
 pub(crate) enum Verb {
     /// Run bash
     Bash(Bash),
+    /// Run Python
+    Python(Python),
     /// List what ran, newest first
     History(History),
     /// Write a compact copy of the sandbox to a new file
@@ -59,6 +61,25 @@ pub(crate) struct Bash {
     /// $0, $1, … of the command line
     #[arg(value_name = "ARG", trailing_var_arg = true)]
     pub(crate) args: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Python {
+    /// The code to run
+    #[arg(short = 'c', value_name = "CODE")]
+    pub(crate) command: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// A script of the sandbox, or - for standard input, and its arguments
+    #[arg(value_name = "ARG", trailing_var_arg = true)]
+    pub(crate) args: Vec<String>,
+}
+
+/// Options of everything that runs.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunOptions {
     /// The directory to start in
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,

@@ -5,6 +5,8 @@ pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod presets;
+pub(crate) mod python;
+mod run;
 
 use std::path::{Path, PathBuf};
 

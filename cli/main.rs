@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let mut printer = Printer::new(args.global.json);
     let outcome = match args.verb {
         Verb::Bash(bash) => commands::bash::run(&args.global, &bash, &mut printer),
+        Verb::Python(python) => commands::python::run(&args.global, &python, &mut printer),
         Verb::History(history) => commands::history::run(&args.global, &history, &mut printer),
         Verb::Export(export) => commands::export::run(&args.global, &export, &mut printer),
         Verb::Import(import) => commands::import::run(&args.global, &import, &mut printer),

@@ -6,11 +6,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
-use super::command::Stdin;
 use super::{Command, Output, Sandbox};
 use crate::Error;
 use crate::process::Tree;
-use crate::process::pipe::{PipeWriter, pipe};
+use crate::process::pipe::PipeWriter;
 
 /// A running command.
 ///
@@ -78,9 +77,8 @@ impl Sandbox {
     /// # Errors
     ///
     /// When no thread can be started.
-    pub fn spawn(&self, mut command: Command) -> Result<Child, Error> {
-        let (reader, writer) = pipe(None);
-        command.stdin = Stdin::Pipe(reader);
+    pub fn spawn(&self, command: Command) -> Result<Child, Error> {
+        let (mut command, stdin) = command.stdin_pipe();
         let (stdout_sender, stdout) = mpsc::channel();
         let (stderr_sender, stderr) = mpsc::channel();
         command.stdout = Some(Box::new(move |bytes: &[u8]| drop(stdout_sender.send(bytes.to_vec()))));
@@ -89,8 +87,13 @@ impl Sandbox {
         let sandbox = self.clone();
         let builder = thread::Builder::new().name("sandlite command".to_owned());
         let thread = builder.spawn(move || sandbox.run(command)).map_err(Error::Thread)?;
-        let stdin = Some(ChildStdin(writer));
-        Ok(Child { stdin, stdout: Some(ChildOutput::new(stdout)), stderr: Some(ChildOutput::new(stderr)), killer, thread })
+        Ok(Child {
+            stdin: Some(stdin),
+            stdout: Some(ChildOutput::new(stdout)),
+            stderr: Some(ChildOutput::new(stderr)),
+            killer,
+            thread,
+        })
     }
 }
 
@@ -119,6 +122,12 @@ impl Child {
 
 /// Writes to a command's standard input.
 pub struct ChildStdin(PipeWriter);
+
+impl ChildStdin {
+    pub(super) fn new(writer: PipeWriter) -> Self {
+        Self(writer)
+    }
+}
 
 impl Write for ChildStdin {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

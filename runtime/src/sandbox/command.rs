@@ -4,9 +4,9 @@ use std::fmt;
 
 use presets::Overrides;
 
-use super::Killer;
+use super::{ChildStdin, Killer};
 use crate::process::Sink;
-use crate::process::pipe::PipeReader;
+use crate::process::pipe::{PipeReader, pipe};
 
 /// One of a command's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +125,14 @@ impl Command {
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Stdin::Bytes(bytes.into());
         self
+    }
+
+    /// Lets the caller write what the command reads while it runs; dropping the writer is the end of the input.
+    #[must_use]
+    pub fn stdin_pipe(mut self) -> (Self, ChildStdin) {
+        let (reader, writer) = pipe(None);
+        self.stdin = Stdin::Pipe(reader);
+        (self, ChildStdin::new(writer))
     }
 
     /// Tightens some limits for this command alone.
