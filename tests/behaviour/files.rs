@@ -46,5 +46,8 @@ fn there_is_no_way_out_of_the_tree() {
         "cd /; cd ../../..; pwd; ls -d /../../tmp; ln -s /../../etc l 2>/dev/null; cat l/hostname",
         "/\n/../../tmp\nsandlite\n",
     );
-    check("{ echo x > /bin/bash; } 2>/dev/null || echo refused; rm -f /etc/passwd 2>/dev/null || echo refused", "refused\nrefused\n");
+    check(
+        "{ echo x > /bin/bash; } 2>/dev/null || echo refused; rm -f /etc/passwd 2>/dev/null || echo refused",
+        "refused\nrefused\n",
+    );
 }
