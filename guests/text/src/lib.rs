@@ -25,6 +25,7 @@ pub mod tar;
 pub mod time;
 pub mod utf8;
 pub mod xargs;
+pub mod zip;
 
 use std::ffi::OsString;
 
@@ -67,12 +68,14 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("tput", small::tput),
     ("tree", small::tree::tree),
     ("unxz", compress::unxz),
+    ("unzip", zip::unzip),
     ("which", small::which),
     ("xargs", xargs::xargs),
     ("xxd", small::dump::xxd),
     ("xz", compress::xz),
     ("xzcat", compress::xzcat),
     ("zcat", compress::zcat),
+    ("zip", zip::zip),
 ];
 
 const NAMES: [&str; UTILITIES.len()] = {

@@ -88,4 +88,4 @@ macro_rules! replays {
     };
 }
 
-replays! { grep sed awk find diff jq archives small bc }
+replays! { grep sed awk find diff jq archives small bc zip }
