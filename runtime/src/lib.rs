@@ -29,5 +29,7 @@ pub use history::Run;
 pub use host::{Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{LimitName, Limits, Overrides, Preset};
-pub use sandbox::{Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Killer, Kv, Output, Sandbox, Stream};
+pub use sandbox::{
+    Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Killer, Kv, Output, PythonSession, Sandbox, Stream,
+};
 pub use sqlite_fs::{Entry, FileType, Stat};

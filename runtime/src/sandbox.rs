@@ -8,10 +8,12 @@ mod kv;
 mod output;
 #[cfg(test)]
 mod probes;
+mod session;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use abi::WaitStatus;
 use abi::spawn::Request;
 use presets::Limits;
 use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
@@ -33,6 +35,7 @@ pub use command::{Command, Stream};
 pub use files::Files;
 pub use kv::Kv;
 pub use output::{ExitStatus, Output};
+pub use session::PythonSession;
 
 /// One database, and what may be done in it.
 ///
@@ -95,10 +98,17 @@ impl Sandbox {
     }
 
     // `find` is where the program comes from: the sandbox's own files, or a test.
-    fn run_as(
+    fn run_as(&self, command: Command, find: impl FnOnce(&Tree, &Request) -> Result<Program, Fault>) -> Result<Output, Error> {
+        self.run_with(command, |tree, request, descriptors| {
+            find(tree, request).and_then(|program| process::start_first(tree, program, descriptors, UMASK))
+        })
+    }
+
+    // `start` runs the first process to its end.
+    fn run_with(
         &self,
         mut command: Command,
-        find: impl FnOnce(&Tree, &Request) -> Result<Program, Fault>,
+        start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Output, Error> {
         let limits = self.limits.tighten(&command.overrides)?;
         let request = self.request(&command);
@@ -110,7 +120,7 @@ impl Sandbox {
         let id = transaction.calls().begin(&call)?;
         let before = transaction.savepoint()?;
 
-        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, find)?;
+        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, start)?;
         if command.rollback_on_failure && !output.status.success() {
             uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
         }
@@ -126,7 +136,7 @@ impl Sandbox {
         request: &Request,
         meter: Meter,
         transaction: Transaction,
-        find: impl FnOnce(&Tree, &Request) -> Result<Program, Fault>,
+        start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<(Transaction, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
@@ -138,8 +148,7 @@ impl Sandbox {
         command.killer.attach(&tree);
         let ticking = self.host.tick(tree.meter.deadline(), self.database.interrupter());
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
-        let started = find(&tree, request)
-            .and_then(|program| process::start_first(&tree, program, Descriptors::new(stdio, descriptors_limit), UMASK));
+        let started = start(&tree, request, Descriptors::new(stdio, descriptors_limit));
         tree.finish();
         drop(ticking);
         command.killer.detach();

@@ -5,6 +5,7 @@ mod files;
 mod isolation;
 mod library;
 mod limits;
+mod session;
 mod subprocess;
 
 use std::sync::OnceLock;

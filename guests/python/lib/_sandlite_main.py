@@ -330,8 +330,11 @@ def end(status):
 
 def main():
     """One `python3`."""
+    argv = _bashkit.argv()
+    if argv[1:2] == ["--sandlite-session"]:
+        return Session.call(*argv[2:3])
     begin()
-    sys.orig_argv = argv = _bashkit.argv()
+    sys.orig_argv = argv
     program = argv[0] if argv else "python3"
     try:
         options = parse(argv[1:])
@@ -339,6 +342,45 @@ def main():
         print(error, USAGE.format(program), "Try `python -h' for more information.", sep="\n", file=sys.stderr)
         return 2
     return end(guarded(execute, options, program))
+
+
+class Session:
+    """An interpreter that is entered again and again: its globals stay."""
+
+    names = None
+    count = 0
+
+    @classmethod
+    def call(cls, code):
+        if cls.names is None:
+            begin()
+            _add_paths(Options())
+            sys.path.insert(0, "")
+            sys.argv = [""]
+            cls.names = _main_module(importlib.machinery.BuiltinImporter)
+        else:
+            ask("begin")
+        cls.count += 1
+        sys.stdin = open(0, closefd=False)
+        status = guarded(cls.run, code, f"<session-{cls.count}>")
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass
+        return status
+
+    @classmethod
+    def run(cls, code, filename):
+        import ast
+
+        linecache.cache[filename] = (len(code), None, code.splitlines(True), filename)
+        body = ast.parse(code, filename)
+        last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+        exec(compile(body, filename, "exec", dont_inherit=True), cls.names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), cls.names)
+            sys.displayhook(value)
 
 
 class Missing:

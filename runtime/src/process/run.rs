@@ -14,7 +14,7 @@ use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadl
 
 use super::descriptor::Descriptors;
 use super::state::{Start, settle_fuel};
-use super::{Ended, Fault, Pid, State, Tree, program};
+use super::{Ended, Fault, Pid, Process, State, Tree, program};
 use crate::Error;
 use crate::host::Prepared;
 
@@ -87,9 +87,14 @@ fn run_to_end(image: Image) -> WaitStatus {
     let (tree, process) = (Arc::clone(&image.state().tree), Arc::clone(&image.state().process));
     process.adopt_thread();
     let ended = catch_unwind(AssertUnwindSafe(|| run(image))).unwrap_or(Ended::HostPanic);
+    finish(tree, process, &ended)
+}
+
+/// Notes how a process ended, when nothing of it is left.
+pub(super) fn finish(tree: Arc<Tree>, process: Arc<Process>, ended: &Ended) -> WaitStatus {
     let status = match ended {
-        Ended::Exit(code) => WaitStatus::Exited(code),
-        Ended::Signal(signal) => WaitStatus::Signaled(signal),
+        Ended::Exit(code) => WaitStatus::Exited(*code),
+        Ended::Signal(signal) => WaitStatus::Signaled(*signal),
         Ended::Killed => WaitStatus::Signaled(process.ending_signal().unwrap_or(Signal::KILL)),
         Ended::Limit | Ended::HostPanic | Ended::Exec(_) => WaitStatus::Signaled(Signal::KILL),
     };
@@ -132,17 +137,26 @@ fn run(image: Image) -> Ended {
 fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
     let entry = state.prepared.guest.entry;
     let (mut store, instance) = instantiate(state)?;
+    let ended = call_entry(&mut store, &instance, entry).map_or_else(|ended| ended, Ended::Exit);
+    Ok((ended, store))
+}
+
+/// Calls a guest's entry: the status it returns, or why it ends without.
+pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: Entry) -> Result<u8, Ended> {
     let result = match entry {
         Entry::Start(name) => instance
-            .get_typed_func::<(), ()>(&mut store, name)
-            .and_then(|function| on_own_stack(function.call_async(&mut store, ())))
+            .get_typed_func::<(), ()>(&mut *store, name)
+            .and_then(|function| on_own_stack(function.call_async(&mut *store, ())))
             .map(|()| 0),
         Entry::Status(name) => instance
-            .get_typed_func::<(), u32>(&mut store, name)
-            .and_then(|function| on_own_stack(function.call_async(&mut store, ()))),
+            .get_typed_func::<(), u32>(&mut *store, name)
+            .and_then(|function| on_own_stack(function.call_async(&mut *store, ()))),
     };
-    let ended = meaning(&mut store, result);
-    Ok((ended, store))
+    let returned = result.is_ok();
+    match meaning(store, result) {
+        Ended::Exit(code) if returned => Ok(code),
+        ended => Err(ended),
+    }
 }
 
 fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) -> Ended {

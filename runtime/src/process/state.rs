@@ -88,6 +88,27 @@ impl State {
         (self.args, self.env, self.cwd) = (args, env, cwd);
     }
 
+    /// Goes on in another tree with what it has in memory, and nothing else; false when the memory does not fit there.
+    pub(crate) fn move_to(
+        &mut self,
+        tree: Arc<Tree>,
+        process: Arc<Process>,
+        descriptors: Descriptors,
+        start: Start,
+        umask: u32,
+    ) -> bool {
+        let held = std::mem::take(&mut self.memory_held);
+        self.tree.meter.return_memory(held);
+        (self.tree, self.process, self.descriptors, self.umask) = (tree, process, descriptors, umask);
+        (self.args, self.env, self.cwd) = (start.args, start.env, start.cwd);
+        (self.answer, self.told_of_limit, self.fuel_granted) = (Vec::new(), false, 0);
+        let fits = self.tree.meter.take_memory(held);
+        if fits {
+            self.memory_held = held;
+        }
+        fits
+    }
+
     /// Whether the process must end now, and why.
     pub(crate) fn check_alive(&self) -> Result<(), Ended> {
         if self.process.must_end() || self.tree.is_over() {

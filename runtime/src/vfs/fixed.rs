@@ -103,7 +103,9 @@ impl Fixed {
         let library = guests::PYTHON_LIBRARY_PATH.rsplit('/').next().unwrap_or_default();
         world.add(local_lib, library, Thing::Library(guests::PYTHON_LIBRARY));
         let share = world.directory(usr, "share");
-        world.directory(share, "doc");
+        let doc = world.directory(share, "doc");
+        let python_doc = world.directory(doc, "python3");
+        world.add(python_doc, "copyright", Thing::Text(guests::PYTHON_LICENSES));
 
         let dev = world.directory(Self::ROOT, "dev");
         for (name, device) in [

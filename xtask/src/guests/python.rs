@@ -20,20 +20,21 @@ const PACKAGE: &str = "bashkit-cpython-wasm";
 const MODULE: &str = "python.wasm";
 const PACKED: &str = "python.wasm.xz";
 const LIBRARY: &str = "python314.zip";
+const LICENSES: &str = "THIRD_PARTY_LICENSES.md";
 
 /// Builds what changed into `dist`.
 pub(super) fn build(dist: &Path) -> crate::Outcome {
     let key = key()?;
     let key_file = dist.join("python.key");
-    let built = ["python.wasm.xz", "python.sha256", LIBRARY].iter().all(|name| dist.join(name).exists());
+    let built = [PACKED, "python.sha256", LIBRARY, "python.licenses"].iter().all(|name| dist.join(name).exists());
     if built && fs::read_to_string(&key_file).is_ok_and(|built| built == key) {
         return Ok(());
     }
     let started = Instant::now();
     step("fetching CPython");
-    let artifacts = fetch()?;
-    let packed = pinned(PACKED, fs::read(artifacts.join(PACKED))?)?;
-    let library = pinned(LIBRARY, fs::read(artifacts.join(LIBRARY))?)?;
+    let package = fetch()?;
+    let packed = pinned(PACKED, fs::read(package.join("artifacts").join(PACKED))?)?;
+    let library = pinned(LIBRARY, fs::read(package.join("artifacts").join(LIBRARY))?)?;
     let mut module = Vec::new();
     lzma_rust2::XzReader::new(packed.as_slice(), false).read_to_end(&mut module)?;
     let module = pinned(MODULE, module)?;
@@ -44,6 +45,7 @@ pub(super) fn build(dist: &Path) -> crate::Outcome {
     fs::create_dir_all(dist)?;
     fs::write(dist.join(PACKED), &packed)?;
     fs::write(dist.join(LIBRARY), &library)?;
+    fs::copy(package.join(LICENSES), dist.join("python.licenses"))?;
     fs::write(dist.join("python.sha256"), hex(&Sha256::digest(&module)))?;
     fs::write(&key_file, key)?;
     eprintln!(
@@ -95,7 +97,7 @@ fn fetch() -> crate::Fallible<PathBuf> {
     metadata.args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"]).arg(&manifest);
     let metadata = output(&mut metadata, "install Rust with rustup")?;
     let source = manifest_path(&metadata).ok_or_else(|| format!("cargo does not say where `{PACKAGE}` is"))?;
-    Ok(Path::new(source).with_file_name("artifacts"))
+    Ok(Path::new(source).parent().map(Path::to_path_buf).unwrap_or_default())
 }
 
 // Where the package lies, from cargo's JSON: paths that need escapes are not worth a parser.

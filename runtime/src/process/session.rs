@@ -1,0 +1,101 @@
+//! A process that outlives its command: its instance is kept and entered again by the next one.
+//!
+//! Only what the guest has in memory is kept. Between two commands the process belongs to a tree of its own over an empty
+//! database, with no descriptors: it can touch nothing. An instance that trapped, met a limit or was killed is never
+//! entered again; the next command then starts afresh.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use abi::WaitStatus;
+use wasmtime::{AsContextMut, Instance, Store};
+
+use super::descriptor::{Descriptors, Object, OpenFile};
+use super::run::{call_entry, finish, instantiate};
+use super::state::{Start, settle_fuel};
+use super::{Ended, Fault, Process, State, Tree};
+use crate::host::Prepared;
+use crate::vfs::Device;
+
+/// An instance between two commands.
+pub(crate) struct Kept {
+    store: Store<State>,
+    instance: Instance,
+}
+
+/// Where an instance is between two commands.
+pub(crate) struct Idle {
+    tree: Arc<Tree>,
+    process: Arc<Process>,
+}
+
+impl Idle {
+    /// A place in a tree that does nothing.
+    pub(crate) fn new(tree: Arc<Tree>) -> Result<Self, Fault> {
+        let process = tree.add_process(0, true)?;
+        Ok(Self { tree, process })
+    }
+}
+
+/// Runs a command's first process in a kept instance, or in a new one, and keeps it if it can be entered again.
+pub(crate) fn start_kept(
+    tree: &Arc<Tree>,
+    (prepared, start): (Prepared, Start),
+    descriptors: Descriptors,
+    umask: u32,
+    kept: &mut Option<Kept>,
+    idle: &Idle,
+) -> Result<WaitStatus, Fault> {
+    let process = tree.add_process(0, true)?;
+    process.adopt_thread();
+    let run = || enter(tree, &process, (prepared, start), descriptors, umask, kept.take());
+    let ended = match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)) {
+        Ok((code, instance)) => {
+            if tree.meter.reached().is_none() && !process.must_end() {
+                *kept = instance.and_then(|instance| put_aside(instance, idle));
+            }
+            Ended::Exit(code)
+        }
+        Err(ended) => ended,
+    };
+    Ok(finish(Arc::clone(tree), process, &ended))
+}
+
+// The status that the guest returned, and the instance if it can be entered again.
+fn enter(
+    tree: &Arc<Tree>,
+    process: &Arc<Process>,
+    (prepared, start): (Prepared, Start),
+    descriptors: Descriptors,
+    umask: u32,
+    kept: Option<Kept>,
+) -> Result<(u8, Option<Kept>), Ended> {
+    let entry = prepared.guest.entry;
+    let (mut store, instance) = match kept {
+        None => instantiate(State::new(Arc::clone(tree), Arc::clone(process), descriptors, start, umask, prepared))?,
+        Some(Kept { mut store, instance }) => {
+            if !store.data_mut().move_to(Arc::clone(tree), Arc::clone(process), descriptors, start, umask) {
+                drop(store);
+                let _ = tree.meter.process_died();
+                return Err(Ended::Limit);
+            }
+            store.set_epoch_deadline(1);
+            settle_fuel(store.as_context_mut())?;
+            (store, instance)
+        }
+    };
+    let result = call_entry(&mut store, &instance, entry);
+    match result {
+        // Returned: the guest's own stack is empty.
+        Ok(code) => Ok((code, Some(Kept { store, instance }))),
+        Err(ended) => Err(ended),
+    }
+}
+
+fn put_aside(mut kept: Kept, idle: &Idle) -> Option<Kept> {
+    let nothing = || OpenFile::new(Object::Device(Device::Null), true, true, false);
+    let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
+    let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
+    let (tree, process) = (Arc::clone(&idle.tree), Arc::clone(&idle.process));
+    kept.store.data_mut().move_to(tree, process, descriptors, start, 0).then_some(kept)
+}
