@@ -241,7 +241,7 @@ impl Unzip {
             chosen.iter().for_each(|member| out.put(&[member.name.as_slice(), b"\n"].concat()));
             return 0;
         }
-        if !self.pipe && !(self.quiet && !self.list) {
+        if !self.pipe && (!self.quiet || self.list) {
             out.put(&[b"Archive:  ", archive, b"\n"].concat());
         }
         if self.list {

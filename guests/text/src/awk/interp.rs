@@ -5,7 +5,7 @@ mod eval;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::ast::{Expr, Place, Program, Source, Special, Var};
+use super::ast::{Expr, Place, Program, Special, Var};
 use super::lex::unescape;
 use super::parse::syntax;
 use super::record::{Reader, Record, Separator, Splitter};
@@ -320,46 +320,6 @@ impl<'p> Interp<'p> {
         self.spare.clear();
         self.spare.extend_from_slice(text);
         self.take_record();
-    }
-
-    fn getline(&mut self, place: Option<&'p Place>, source: &'p Source) -> f64 {
-        let (command, name) = match source {
-            Source::Main => {
-                if !self.read_main() {
-                    return 0.0;
-                }
-                match place {
-                    None => self.take_record(),
-                    Some(place) => {
-                        let value = Value::Input(Text::from_slice(&self.spare));
-                        self.assign(place, value);
-                    }
-                }
-                return 1.0;
-            }
-            Source::File(name) => (false, self.text(name)),
-            Source::Command(name) => (true, self.text(name)),
-        };
-        let separator = self.separator.clone();
-        let mut line = Vec::new();
-        let mut terminator = Vec::new();
-        let read = self.streams.reader(command, &name).and_then(|reader| reader.read(&separator, &mut line, &mut terminator));
-        match read {
-            Ok(true) => {}
-            Ok(false) => return 0.0,
-            Err(error) => {
-                self.globals[known::ERRNO] = Cell::Value(Value::Str(Text::new(io::strerror(&error).into_bytes())));
-                return -1.0;
-            }
-        }
-        if command {
-            self.nr += 1.0;
-        }
-        match place {
-            None => self.set_record(&line),
-            Some(place) => self.assign(place, Value::Input(Text::new(line))),
-        }
-        1.0
     }
 
     // Variables.

@@ -29,7 +29,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn dos(seconds: i64) -> (u16, u16) {
     let at = time::civil(seconds);
     let year = (at.year.clamp(1980, 2107) - 1980) as u16;
-    (at.second as u16 / 2 | (at.minute as u16) << 5 | (at.hour as u16) << 11, at.day as u16 | (at.month as u16) << 5 | year << 9)
+    let clock = (at.second as u16 / 2) | ((at.minute as u16) << 5) | ((at.hour as u16) << 11);
+    (clock, at.day as u16 | ((at.month as u16) << 5) | (year << 9))
 }
 
 fn from_dos(clock: u16, date: u16) -> i64 {

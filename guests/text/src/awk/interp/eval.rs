@@ -4,12 +4,53 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::{Cell, Interp};
-use crate::awk::ast::{Arith, Expr, Order, Place, Special, Var};
+use super::{Cell, Interp, known};
+use crate::awk::ast::{Arith, Expr, Order, Place, Source, Special, Var};
 use crate::awk::value::{Text, Value, to_number};
+use crate::io;
 use crate::posix::Regex;
 
 impl<'p> Interp<'p> {
+    fn getline(&mut self, place: Option<&'p Place>, source: &'p Source) -> f64 {
+        let (command, name) = match source {
+            Source::Main => {
+                if !self.read_main() {
+                    return 0.0;
+                }
+                match place {
+                    None => self.take_record(),
+                    Some(place) => {
+                        let value = Value::Input(Text::from_slice(&self.spare));
+                        self.assign(place, value);
+                    }
+                }
+                return 1.0;
+            }
+            Source::File(name) => (false, self.text(name)),
+            Source::Command(name) => (true, self.text(name)),
+        };
+        let separator = self.separator.clone();
+        let mut line = Vec::new();
+        let mut terminator = Vec::new();
+        let read = self.streams.reader(command, &name).and_then(|reader| reader.read(&separator, &mut line, &mut terminator));
+        match read {
+            Ok(true) => {}
+            Ok(false) => return 0.0,
+            Err(error) => {
+                self.globals[known::ERRNO] = Cell::Value(Value::Str(Text::new(io::strerror(&error).into_bytes())));
+                return -1.0;
+            }
+        }
+        if command {
+            self.nr += 1.0;
+        }
+        match place {
+            None => self.set_record(&line),
+            Some(place) => self.assign(place, Value::Input(Text::new(line))),
+        }
+        1.0
+    }
+
     pub fn eval(&mut self, expr: &'p Expr) -> Value {
         match expr {
             Expr::Str(text) => Value::Str(text.clone()),
