@@ -33,8 +33,6 @@ INSERT INTO main.fs_dentry SELECT * FROM source.fs_dentry;
 INSERT INTO main.fs_data SELECT * FROM source.fs_data;
 INSERT INTO main.fs_symlink SELECT * FROM source.fs_symlink;
 INSERT OR REPLACE INTO main.fs_config SELECT * FROM source.fs_config;
-DELETE FROM main.sqlite_sequence;
-INSERT INTO main.sqlite_sequence SELECT name, seq FROM source.sqlite_sequence WHERE name IN ('fs_inode', 'fs_dentry');
 ";
 const SECRETS: &str = "
 INSERT INTO main.kv_store SELECT * FROM source.kv_store;

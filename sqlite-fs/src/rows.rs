@@ -130,13 +130,10 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
         })
 }
 
-/// The next free inode number: never one that was used before.
+/// The next free inode number.
 pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
-    let last: Option<i64> = connection
-        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name='fs_inode'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    Ok(u64::try_from(last.unwrap_or(1)).unwrap_or(1).max(1) + 1)
+    let last: i64 = connection.prepare_cached("SELECT coalesce(max(ino), 1) FROM fs_inode")?.query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(last).unwrap_or(1).max(1) + 1)
 }
 
 /// The next free number of a call.

@@ -68,16 +68,23 @@ impl Store {
         Ok(self.node(ino)?.stat)
     }
 
+    /// The next number. Asked for before an inode goes too: its number is not given again in this transaction.
+    fn next_ino(&mut self) -> Result<Ino, Fault> {
+        if let Some(ino) = self.next_ino {
+            return Ok(ino);
+        }
+        let ino = rows::next_ino(&self.connection)?;
+        self.next_ino = Some(ino);
+        Ok(ino)
+    }
+
     /// A new inode that has no name yet.
     pub(super) fn allocate(&mut self, mode: u32, nlink: u32, uid: u32, gid: u32, size: u64) -> Result<Ino, Fault> {
         let usage = self.usage()?;
         if usage.inodes >= self.quota.inodes {
             return Err(FsError::NoSpace.into());
         }
-        let ino = match self.next_ino {
-            Some(ino) => ino,
-            None => rows::next_ino(&self.connection)?,
-        };
+        let ino = self.next_ino()?;
         self.trim()?;
         self.next_ino = Some(ino + 1);
         self.usage = Some(crate::Usage { inodes: usage.inodes + 1, ..usage });
@@ -148,6 +155,7 @@ impl Store {
 
     /// One name less; without a name and without a holder the inode goes.
     pub(super) fn drop_link(&mut self, ino: Ino) -> Result<(), Fault> {
+        self.next_ino()?;
         let now = self.now();
         let node = self.node(ino)?;
         node.stat.nlink = if node.stat.is_dir() { 0 } else { node.stat.nlink.saturating_sub(1) };
