@@ -45,9 +45,13 @@ fn embed_guest(directory: &Path, (name, constant, docs, entry): (&str, &str, &st
 
 fn embed_library(directory: &Path) -> Option<String> {
     let library = existing(directory.join("python314.zip"))?;
+    let more = existing(directory.join("python314-more.zip"))?;
     let licenses = existing(directory.join("python.licenses"))?;
     Some(format!(
-        "/// Python's standard library: the module in [`PYTHON`] expects exactly these bytes at [`PYTHON_LIBRARY_PATH`].\npub static PYTHON_LIBRARY: &[u8] = include_bytes!({library:?});\n\
+        "/// Python's standard library, the files of [`PYTHON_LIBRARY_DIRECTORY`]: the module in [`PYTHON`] expects exactly \
+         these bytes there.\n\
+         pub static PYTHON_LIBRARY: [(&str, &[u8]); 2] = [(\"python314.zip\", include_bytes!({library:?})), \
+         (\"python314-more.zip\", include_bytes!({more:?}))];\n\
          /// The licences of what is in [`PYTHON`] and its library.\npub static PYTHON_LICENSES: &str = include_str!({licenses:?});\n"
     ))
 }

@@ -30,7 +30,7 @@ pub enum Entry {
 }
 
 /// Where [`PYTHON`] looks for [`PYTHON_LIBRARY`].
-pub const PYTHON_LIBRARY_PATH: &str = "/usr/local/lib/python314.zip";
+pub const PYTHON_LIBRARY_DIRECTORY: &str = "/usr/local/lib";
 
 /// The names of Python.
 const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];

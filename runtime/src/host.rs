@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use sqlite_fs::Interrupter;
 use wasmtime::{Engine, InstancePre};
@@ -130,9 +129,9 @@ impl Host {
         &self.0.engine
     }
 
-    /// Keeps the epoch ticking while the returned guard lives; past the deadline the database is interrupted too.
-    pub(crate) fn tick(&self, deadline: Instant, interrupter: Interrupter) -> ticker::Ticking<'_> {
-        self.0.ticker.start(deadline, interrupter)
+    /// Keeps the epoch ticking while the returned guard lives; once the command is overdue the database is interrupted too.
+    pub(crate) fn tick(&self, is_overdue: impl Fn() -> bool + Send + 'static, interrupter: Interrupter) -> ticker::Ticking<'_> {
+        self.0.ticker.start(is_overdue, interrupter)
     }
 
     /// Makes every running guest look at its budget now.

@@ -146,7 +146,9 @@ impl Sandbox {
         let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
-        let ticking = self.host.tick(tree.meter.deadline(), self.database.interrupter());
+        let watched = Arc::downgrade(&tree);
+        let is_overdue = move || watched.upgrade().is_some_and(|tree| tree.meter.is_overdue());
+        let ticking = self.host.tick(is_overdue, self.database.interrupter());
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         let started = start(&tree, request, Descriptors::new(stdio, descriptors_limit));
         tree.finish();

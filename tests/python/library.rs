@@ -39,3 +39,16 @@ fn what_is_not_there_says_why() {
     check_error("import nothing_at_all", "ModuleNotFoundError: No module named 'nothing_at_all'");
     check_error("import threading; threading.Thread(target=print).start()", "RuntimeError: can't start new thread");
 }
+
+#[test]
+fn unit_tests_and_doctests_run() {
+    let sandbox = super::sandbox();
+    sandbox.fs().write("/home/user/test_it.py", "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertEqual(1, 1)\n    def test_b(self): self.assertEqual(1, 2)\n").unwrap();
+    let output = sandbox.run(runtime::Command::python_with(["-m", "unittest", "-q"])).unwrap();
+    assert!(super::texts(&output).1.ends_with("FAILED (failures=1)\n"), "{output:?}");
+    assert_eq!(output.status.code(), 1);
+    check(
+        "import doctest, shelve, plistlib, pickletools\ndef f():\n    '''\n    >>> f()\n    1\n    '''\n    return 1\nprint(doctest.testmod())",
+        "TestResults(failed=0, attempted=1)\n",
+    );
+}

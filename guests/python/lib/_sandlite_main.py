@@ -22,6 +22,7 @@ from _sandlite import ask
 
 EXECUTABLE = "/usr/bin/python3"
 LIBRARY = "/usr/local/lib/python314.zip"
+MORE_LIBRARY = "/usr/local/lib/python314-more.zip"
 SITE_PACKAGES = ".local/lib/python3.14/site-packages"
 
 USAGE = "usage: {} [option] ... [-c cmd | -m mod | file | -] [arg] ..."
@@ -50,6 +51,7 @@ _COMPILED = "it needs compiled code that this Python does not have; pure-Python 
 _NO_NETWORK = "there is no network in the sandbox"
 REASONS = {
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "PIL", "lxml", "torch", "cryptography"), _COMPILED),
+    **dict.fromkeys(("bz2", "lzma"), _COMPILED),
     **dict.fromkeys(("ssl", "requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib", "socketserver"), _NO_NETWORK),
     "multiprocessing": "the sandbox has processes, but a running Python cannot be copied; use subprocess",
     "ctypes": "there are no shared libraries in the sandbox",
@@ -413,6 +415,7 @@ def settle():
     # What was printed before a command is stopped should be seen.
     sys.stdout.reconfigure(line_buffering=True)
     sys.path[:] = [path for path in sys.path if path]
+    sys.path.insert(sys.path.index(LIBRARY) + 1, MORE_LIBRARY)
     _bashkit_boot.main = main
     gc.collect()
     objects = gc.get_objects()

@@ -7,12 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlite_fs::Interrupter;
 use wasmtime::Engine;
-
-use crate::clock;
 
 /// How often a computing guest looks up. Bounds how late a deadline is noticed (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
@@ -28,10 +26,10 @@ pub(super) struct Ticker {
 #[derive(Default)]
 struct Running(Mutex<Vec<Watched>>);
 
-/// A command that runs: when it must be over, and how to reach it inside the database (T-DOS-14).
+/// A command that runs: whether it should be over, and how to reach it inside the database (T-DOS-14).
 struct Watched {
     number: u64,
-    deadline: Instant,
+    is_overdue: Box<dyn Fn() -> bool + Send>,
     interrupter: Interrupter,
 }
 
@@ -53,10 +51,10 @@ impl Ticker {
         Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engine }
     }
 
-    /// Ticks until the guard is dropped; interrupts the database once the deadline has passed.
-    pub(super) fn start(&self, deadline: Instant, interrupter: Interrupter) -> Ticking<'_> {
+    /// Ticks until the guard is dropped; interrupts the database once the command is overdue.
+    pub(super) fn start(&self, is_overdue: impl Fn() -> bool + Send + 'static, interrupter: Interrupter) -> Ticking<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.running.lock().push(Watched { number, deadline, interrupter });
+        self.running.lock().push(Watched { number, is_overdue: Box::new(is_overdue), interrupter });
         let thread = self.thread.get_or_init(|| {
             let running = Arc::downgrade(&self.running);
             let engine = self.engine.clone();
@@ -69,10 +67,9 @@ impl Ticker {
 
 fn tick(running: &Weak<Running>, engine: &Engine) {
     while let Some(running) = running.upgrade() {
-        let now = clock::now();
         let watched = running.lock();
         let idle = watched.is_empty();
-        watched.iter().filter(|one| one.deadline <= now).for_each(|one| one.interrupter.interrupt());
+        watched.iter().filter(|one| (one.is_overdue)()).for_each(|one| one.interrupter.interrupt());
         drop(watched);
         drop(running);
         if idle {

@@ -105,6 +105,11 @@ impl Meter {
         self.deadline + Duration::from_nanos(self.excused_nanos.load(Ordering::Acquire))
     }
 
+    /// Whether the wall clock has run out, without that being a met limit yet.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.preparing.load(Ordering::Acquire) == 0 && clock::now() >= self.deadline()
+    }
+
     /// Stops the wall clock while the host does something slow that is not the command's doing, such as compiling a
     /// guest for the first time.
     pub(crate) fn pause(&self) -> Paused<'_> {
@@ -129,7 +134,7 @@ impl Meter {
     /// Whether the wall clock has run out.
     pub(crate) fn check_time(&self) -> Result<(), LimitReached> {
         let now = clock::now();
-        if now < self.deadline() || self.preparing.load(Ordering::Acquire) > 0 {
+        if !self.is_overdue() {
             return Ok(());
         }
         let used = WallTime(Duration::from_millis(u64::try_from((now - self.started).as_millis()).unwrap_or(u64::MAX)));

@@ -100,8 +100,9 @@ impl Fixed {
         world.directory(usr, "lib");
         let local = world.directory(usr, "local");
         let local_lib = world.directory(local, "lib");
-        let library = guests::PYTHON_LIBRARY_PATH.rsplit('/').next().unwrap_or_default();
-        world.add(local_lib, library, Thing::Library(guests::PYTHON_LIBRARY));
+        for (name, bytes) in guests::PYTHON_LIBRARY {
+            world.add(local_lib, name, Thing::Library(bytes));
+        }
         let share = world.directory(usr, "share");
         let doc = world.directory(share, "doc");
         let python_doc = world.directory(doc, "python3");

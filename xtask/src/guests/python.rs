@@ -17,34 +17,63 @@ use super::{files, hex, megabytes, pack};
 use crate::run::{cargo, output, root, run, step, target};
 
 const PACKAGE: &str = "bashkit-cpython-wasm";
+
+/// Where the modules come from that the package leaves out of the standard library.
+const MORE_PACKAGE: &str = "rustpython-pylib";
+const MORE_MODULES: [&str; 19] = [
+    "cmd.py",
+    "compileall.py",
+    "dbm",
+    "doctest.py",
+    "modulefinder.py",
+    "netrc.py",
+    "pickletools.py",
+    "plistlib.py",
+    "profile.py",
+    "pstats.py",
+    "pyclbr.py",
+    "pydoc.py",
+    "rlcompleter.py",
+    "shelve.py",
+    "tabnanny.py",
+    "this.py",
+    "trace.py",
+    "unittest",
+    "zipapp.py",
+];
 const MODULE: &str = "python.wasm";
 const PACKED: &str = "python.wasm.xz";
 const LIBRARY: &str = "python314.zip";
+const MORE: &str = "python314-more.zip";
 const LICENSES: &str = "THIRD_PARTY_LICENSES.md";
 
 /// Builds what changed into `dist`.
 pub(super) fn build(dist: &Path) -> crate::Outcome {
     let key = key()?;
     let key_file = dist.join("python.key");
-    let built = [PACKED, "python.sha256", LIBRARY, "python.licenses"].iter().all(|name| dist.join(name).exists());
+    let built = [PACKED, "python.sha256", LIBRARY, MORE, "python.licenses"].iter().all(|name| dist.join(name).exists());
     if built && fs::read_to_string(&key_file).is_ok_and(|built| built == key) {
         return Ok(());
     }
     let started = Instant::now();
     step("fetching CPython");
-    let package = fetch()?;
+    let metadata = fetch()?;
+    let package = directory_of(PACKAGE, &metadata)?;
     let packed = pinned(PACKED, fs::read(package.join("artifacts").join(PACKED))?)?;
     let library = pinned(LIBRARY, fs::read(package.join("artifacts").join(LIBRARY))?)?;
     let mut module = Vec::new();
     lzma_rust2::XzReader::new(packed.as_slice(), false).read_to_end(&mut module)?;
     let module = pinned(MODULE, module)?;
     step("making CPython at home in the sandbox");
+    let more = directory_of(MORE_PACKAGE, &metadata)?.join("Lib");
+    let more_library = snapshot::compile(&module, &library, &sources(&more)?)?;
     let module = snapshot::take(&module, &library, &glue()?)?;
     step("packing CPython");
     let packed = pack(&module)?;
     fs::create_dir_all(dist)?;
     fs::write(dist.join(PACKED), &packed)?;
     fs::write(dist.join(LIBRARY), &library)?;
+    fs::write(dist.join(MORE), &more_library)?;
     fs::copy(package.join(LICENSES), dist.join("python.licenses"))?;
     fs::write(dist.join("python.sha256"), hex(&Sha256::digest(&module)))?;
     fs::write(&key_file, key)?;
@@ -84,8 +113,19 @@ fn glue() -> crate::Fallible<Vec<(String, Vec<u8>)>> {
     Ok(modules)
 }
 
-// The ordinary client fetches the package; its lock file pins what it depends on.
-fn fetch() -> crate::Fallible<PathBuf> {
+// The modules to add: path below the library, and source.
+fn sources(library: &Path) -> crate::Fallible<Vec<(String, Vec<u8>)>> {
+    let mut sources = Vec::new();
+    for module in MORE_MODULES {
+        for file in files(&library.join(module))?.into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "py")) {
+            sources.push((file.strip_prefix(library)?.to_string_lossy().into_owned(), fs::read(&file)?));
+        }
+    }
+    Ok(sources)
+}
+
+// The ordinary client fetches the packages; the lock file pins each by its checksum. Answers what cargo knows of them.
+fn fetch() -> crate::Fallible<String> {
     let directory = target().join("guests/python-fetch");
     fs::create_dir_all(&directory)?;
     fs::copy(home().join("fetch.toml"), directory.join("Cargo.toml"))?;
@@ -95,16 +135,16 @@ fn fetch() -> crate::Fallible<PathBuf> {
     run(cargo().args(["fetch", "--quiet", "--locked", "--manifest-path"]).arg(&manifest), "install Rust with rustup")?;
     let mut metadata = cargo();
     metadata.args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"]).arg(&manifest);
-    let metadata = output(&mut metadata, "install Rust with rustup")?;
-    let source = manifest_path(&metadata).ok_or_else(|| format!("cargo does not say where `{PACKAGE}` is"))?;
-    Ok(Path::new(source).parent().map(Path::to_path_buf).unwrap_or_default())
+    output(&mut metadata, "install Rust with rustup")
 }
 
-// Where the package lies, from cargo's JSON: paths that need escapes are not worth a parser.
-fn manifest_path(metadata: &str) -> Option<&str> {
-    let from = metadata.split("\"manifest_path\":\"").skip(1);
-    let mut paths = from.filter_map(|rest| rest.split('"').next());
-    paths.find(|path| Path::new(path).parent().is_some_and(|parent| parent.to_string_lossy().contains(&format!("/{PACKAGE}-"))))
+// Where a package lies, from cargo's JSON: paths that need escapes are not worth a parser.
+fn directory_of(package: &str, metadata: &str) -> crate::Fallible<PathBuf> {
+    let from = metadata.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut directories = from.filter_map(|path| Path::new(path).parent());
+    let begins = format!("{package}-");
+    let found = directories.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins)));
+    found.map(Path::to_path_buf).ok_or_else(|| format!("cargo does not say where `{package}` is").into())
 }
 
 // A file is used only with the sha256 that the repository names.

@@ -20,28 +20,64 @@ const DATA: u8 = 11;
 const DATA_COUNT: u8 = 12;
 
 /// Runs the glue in the module and gives the module as it is then.
-pub(super) fn take(wasm: &[u8], library: &[u8], glue: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+pub(super) fn take(wasm: &[u8], library: &[u8], glue: &[(String, Vec<u8>)]) -> crate::Fallible<Vec<u8>> {
+    let (printed, memory) = run(wasm, library, BOOT, "/usr/lib/sandlite", glue)?;
+    if !printed.is_empty() {
+        return Err(format!("the glue complains:\n{}", String::from_utf8_lossy(&printed)).into());
+    }
+    rewrite(wasm, &memory)
+}
+
+/// Compiles modules to a zip of bytecode that the interpreter can import from.
+pub(super) fn compile(wasm: &[u8], library: &[u8], sources: &[(String, Vec<u8>)]) -> crate::Fallible<Vec<u8>> {
+    let mut files = sources.to_vec();
+    let names: Vec<_> = sources.iter().map(|(name, _)| name.as_str()).collect();
+    files.push(("names".to_owned(), names.join("\n").into_bytes()));
+    Ok(run(wasm, library, COMPILE, "/more", &files)?.0)
+}
+
+// Runs Python code with some files in a directory: what it prints, and its memory afterwards.
+fn run(wasm: &[u8], library: &[u8], code: &str, place: &str, files: &[(String, Vec<u8>)]) -> crate::Fallible<(Vec<u8>, Vec<u8>)> {
     let mut config = Config::default();
     config.set_max_recursion_depth(100_000).set_max_stack_height(64 << 20);
     let engine = Engine::new(&config);
     let module = Module::new(&engine, wasm)?;
-    let mut world = World::new(vec!["python3".to_owned(), "-c".to_owned(), BOOT.to_owned()]);
+    let mut world = World::new(vec!["python3".to_owned(), "-c".to_owned(), code.to_owned()]);
     world.add("/usr/local/lib/python314.zip", library);
-    for (name, source) in glue {
-        world.add(&format!("/usr/lib/sandlite/{name}"), source);
+    for (name, content) in files {
+        world.add(&format!("{place}/{name}"), content);
     }
     let mut store = Store::new(&engine, world);
     let mut linker = Linker::new(&engine);
     define(&mut linker, &mut store, &module)?;
     let instance = linker.instantiate_and_start(&mut store, &module)?;
     let status = instance.get_typed_func::<(), i32>(&store, ENTRY)?.call(&mut store, ())?;
-    let printed = String::from_utf8_lossy(&store.data().printed).into_owned();
-    if status != 0 || !printed.is_empty() {
-        return Err(format!("the glue does not load (status {status}):\n{printed}").into());
+    let printed = std::mem::take(&mut store.data_mut().printed);
+    if status != 0 {
+        return Err(format!("CPython fails (status {status}):\n{}", String::from_utf8_lossy(&printed)).into());
     }
     let memory = instance.get_memory(&store, "memory").ok_or("CPython has no memory")?;
-    rewrite(wasm, memory.data(&store))
+    Ok((printed, memory.data(&store).to_vec()))
 }
+
+/// Bytecode that is never checked against its source: the zip does not change.
+const COMPILE: &str = "\
+import importlib.util, io, sys, zipfile
+from importlib._bootstrap_external import _code_to_hash_pyc
+with open('/more/names') as file:
+    names = file.read().split()
+out = io.BytesIO()
+with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED) as archive:
+    for name in names:
+        with open('/more/' + name, 'rb') as file:
+            source = file.read()
+        code = compile(source, '/usr/local/lib/python314-more.zip/' + name, 'exec', dont_inherit=True)
+        data = _code_to_hash_pyc(code, importlib.util.source_hash(source), False)
+        entry = zipfile.ZipInfo(name + 'c', (1980, 1, 1, 0, 0, 0))
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, data)
+sys.stdout.buffer.write(out.getvalue())
+";
 
 /// Loads the glue's modules and lets the last of them settle in.
 const BOOT: &str = "\
