@@ -86,3 +86,10 @@ fn rolling_back_on_failure_keeps_the_row_and_not_the_files() {
     sandbox.run(Command::bash("echo x > /left").rollback_on_failure()).unwrap();
     assert!(sandbox.fs().exists("/left").unwrap());
 }
+
+#[test]
+fn the_list_of_programs_is_what_the_guest_holds() {
+    let listed = include_str!("../../guests/programs.txt");
+    let held = String::from_utf8(bash("sandlite").stdout).unwrap();
+    assert_eq!(listed, held, "write `sandlite bash -c sandlite` to guests/programs.txt");
+}

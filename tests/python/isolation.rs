@@ -57,6 +57,6 @@ fn the_door_refuses_nonsense() {
          for name in ['', 'nothing', 'stat', 'spawn', 'exec', 'wait', 'dup', 'kill']:\n    \
              for body in [b'', b'x', b'\\xff' * 64, b'\\0' * 8]:\n        \
                  if (name, body[:1]) != ('kill', b'\\0'): print(_bashkit.http('sandlite', name, (), body, 0)[0] != 0, end='')\n",
-        &"True".repeat(31).replace("TrueTrueX", ""),
+        &"True".repeat(31),
     );
 }
