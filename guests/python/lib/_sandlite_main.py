@@ -9,7 +9,6 @@ import gc
 import importlib.machinery
 import linecache
 import os
-import signal
 import sys
 import types
 import zipimport

@@ -2,7 +2,7 @@
 
 import os
 import posix
-import stat as st
+from errno import ENOENT, ENOTTY
 from struct import Struct
 
 from _sandlite import ask, ask_number
@@ -14,6 +14,7 @@ _pair = Struct("<II").unpack
 _triple = Struct("<III").unpack
 _inheritable = set()
 _stat_result = os.stat_result
+_FIELDS = os.stat_result.n_fields
 
 
 def _absolute(path):
@@ -23,7 +24,7 @@ def _absolute(path):
     if name[:1] == b"/":
         return name
     if not name:
-        raise FileNotFoundError(_ENOENT, os.strerror(_ENOENT), path)
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
     return posix.getcwdb() + b"/" + name
 
 
@@ -96,14 +97,7 @@ def umask(mask):
 def open(path, flags, mode=0o777, *, dir_fd=None):
     if not flags & os.O_CREAT or dir_fd is not None:
         return posix.open(path, flags, mode, dir_fd=dir_fd)
-    try:
-        fresh = False
-        if not flags & os.O_EXCL:
-            lstat(path)
-        else:
-            fresh = True
-    except FileNotFoundError:
-        fresh = True
+    fresh = bool(flags & os.O_EXCL) or not os.path.lexists(path)
     fd = posix.open(path, flags, mode)
     if fresh and mode != 0o666:
         fchmod(fd, mode & ~_current_umask())
@@ -212,9 +206,7 @@ def sched_getaffinity(pid):
 
 
 def get_terminal_size(fd=1):
-    import errno
-
-    raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
+    raise OSError(ENOTTY, os.strerror(ENOTTY))
 
 
 def getloadavg():
@@ -241,7 +233,3 @@ def install():
     os.geteuid = os.getgid = os.getegid = getuid
     os.getresgid = getresuid
     os.process_cpu_count = cpu_count
-
-
-_ENOENT = FileNotFoundError and __import__("errno").ENOENT
-_FIELDS = os.stat_result.n_fields
