@@ -6,6 +6,7 @@ mod isolation;
 mod library;
 mod limits;
 mod session;
+mod shell;
 mod subprocess;
 
 use std::sync::OnceLock;
