@@ -190,7 +190,9 @@ impl Store {
         let mut usage = self.interrupter.reading(|| rows::usage(&self.connection))?;
         for node in self.orphans.values() {
             usage.inodes += 1;
-            usage.bytes += node.stat.size;
+            if node.stat.is_file() {
+                usage.bytes += node.stat.size;
+            }
         }
         self.usage = Some(usage);
         Ok(usage)

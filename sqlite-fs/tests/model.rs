@@ -275,3 +275,20 @@ proptest! {
         prop_assert_eq!(database.begin(None).unwrap().stat(ROOT).unwrap().nlink, nlink);
     }
 }
+
+/// Found by the search above: the target of an open, unlinked link was counted as bytes of a file.
+#[test]
+fn an_open_unlinked_symlink_takes_no_bytes() {
+    let ops = [
+        Op::Symlink { dir: 0, name: 6, target: 0 },
+        Op::Mkdir { dir: 0, name: 0 },
+        Op::Commit,
+        Op::Create { dir: 0, name: 0, mode: 0 },
+        Op::Rollback,
+        Op::Hold { node: 16 },
+        Op::Unlink { dir: 0, name: 6 },
+        Op::Create { dir: 0, name: 0, mode: 0 },
+        Op::Used,
+    ];
+    run(&Database::options().quota(QUOTA).open().unwrap(), &ops).unwrap();
+}
