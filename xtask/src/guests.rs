@@ -15,8 +15,7 @@ use crate::run::{cargo, output, root, run, step, target};
 const TARGET: &str = "wasm32-wasip1";
 
 /// What the modules are made from: any change here is a rebuild.
-const SOURCES: [&str; 7] =
-    ["Cargo.toml", "Cargo.lock", "guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
+const SOURCES: [&str; 5] = ["guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
 const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
@@ -83,11 +82,13 @@ fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     writer.finish()
 }
 
-// Everything that decides what comes out: sources, flags, compiler.
+// Everything that decides what comes out: sources, dependencies, flags, profile, compiler.
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(RUST_FLAGS);
     hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);
+    hasher.update(profile()?);
+    hasher.update(dependencies()?);
     for source in SOURCES {
         let path = root().join(source);
         for file in files(&path)? {
@@ -97,6 +98,25 @@ fn key() -> crate::Fallible<String> {
         }
     }
     Ok(hex(&hasher.finalize()))
+}
+
+// The guests' own crates with versions and features, not the whole lock file: the CLI's dependencies are no reason to rebuild.
+fn dependencies() -> crate::Fallible<String> {
+    let mut command = cargo();
+    command.args(["tree", "--package", "sandlite-shell", "--target", TARGET, "--edges", "normal,build"]);
+    command.args(["--prefix", "none", "--no-dedupe", "--format", "{p} {f}"]);
+    let tree = output(&mut command, "install Rust with rustup")?;
+    // Lines with a path are crates of this workspace: their sources are hashed, and where they lie does not matter.
+    let mut lines: Vec<&str> = tree.lines().filter(|line| !line.contains("(/")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    Ok(lines.join("\n"))
+}
+
+fn profile() -> crate::Fallible<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let (_, profile) = manifest.split_once("[profile.guest]").ok_or("Cargo.toml has no [profile.guest]")?;
+    Ok(profile.split("\n[").next().unwrap_or_default().to_owned())
 }
 
 fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
