@@ -49,6 +49,16 @@ pub enum Error {
         /// Bytes allowed.
         allowed: u64,
     },
+    /// A file is not the one that was read.
+    #[error("`{path}` has changed: it has version {found}, not {expected}")]
+    Changed {
+        /// The file.
+        path: String,
+        /// The version asked for (0: must not exist).
+        expected: u64,
+        /// The version there is (0: none).
+        found: u64,
+    },
     /// Something the caller gave makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -75,11 +85,21 @@ impl Error {
         move |source| Self::Engine { doing, source: EngineError(source) }
     }
 
+    /// The Linux error behind it, if an operation on a file failed.
+    #[must_use]
+    pub fn fs_error(&self) -> Option<sqlite_fs::FsError> {
+        match self {
+            Self::Database(error) => error.fs_error(),
+            _ => None,
+        }
+    }
+
     /// What to do about it, when there is something to do.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
+            Self::Changed { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
             Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),

@@ -1,18 +1,24 @@
 //! The history of a sandbox: every run, what it printed, used and changed.
 
-use sqlite_fs::{Call, CallStatus, ChangeKind, Database, Filter, Transaction};
+use sqlite_fs::{Call, CallStatus, ChangeKind, Database, FileType, Filter, Transaction};
 
 use crate::Error;
 
-/// One recorded run.
+/// One recorded run, or call of the library.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Run {
     /// Its number.
     pub id: i64,
-    /// The kind of call: `bash`, …
+    /// The kind of call: `bash`, `python`, `write_file`, `kv_set`, …
     pub name: String,
-    /// The whole text of the command.
+    /// The whole text of the command; for a call of the library its name and what it was about.
     pub command: String,
+    /// What it was given, as recorded.
+    pub parameters: Option<serde_json::Value>,
+    /// What it answered, as recorded.
+    pub result: Option<serde_json::Value>,
+    /// Why it failed, when it is a call of the library.
+    pub error: Option<String>,
     /// `success`, `error`, `pending` or `interrupted`.
     pub status: &'static str,
     /// Its exit code, if it came to one.
@@ -35,9 +41,33 @@ pub struct Run {
     pub changes: Option<serde_json::Value>,
 }
 
-/// The last runs, newest first.
-pub(crate) fn list(database: &Database, limit: usize) -> Result<Vec<Run>, Error> {
-    let calls = database.reader()?.calls(&Filter { limit, ..Filter::default() })?;
+/// Which rows of the history to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryFilter {
+    /// At most so many, the newest.
+    pub limit: usize,
+    /// Only what began at or after this time, in nanoseconds since 1970.
+    pub since: Option<i64>,
+    /// Only what has a smaller number: the last one of the page before.
+    pub before: Option<i64>,
+    /// Only calls of this kind: `bash`, `write_file`, …
+    pub name: Option<String>,
+    /// Only those with this text in their command or parameters, upper and lower case told apart.
+    pub grep: Option<String>,
+    /// Whether to load what they printed.
+    pub output: bool,
+}
+
+impl Default for HistoryFilter {
+    fn default() -> Self {
+        Self { limit: 100, since: None, before: None, name: None, grep: None, output: false }
+    }
+}
+
+/// The rows that a filter lets through, newest first.
+pub(crate) fn list(database: &Database, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
+    let HistoryFilter { limit, since, before, name, grep, output } = filter.clone();
+    let calls = database.reader()?.calls(&Filter { limit, since, before, name, text: grep, output })?;
     Ok(calls.into_iter().map(Run::from).collect())
 }
 
@@ -62,6 +92,9 @@ impl From<Call> for Run {
             status,
             started: call.started,
             completed: call.completed,
+            parameters: json(call.parameters),
+            result: json(call.result),
+            error: call.error,
             command: run.as_ref().map(|run| run.command.clone()).unwrap_or_default(),
             exit_code: run.as_ref().and_then(|run| run.exit_code),
             limit: run.as_ref().and_then(|run| run.limit.clone()),
@@ -73,6 +106,14 @@ impl From<Call> for Run {
     }
 }
 
+fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
+    Some(match file_type? {
+        FileType::File => "file",
+        FileType::Directory => "directory",
+        FileType::Symlink => "symlink",
+    })
+}
+
 /// What a transaction has changed so far, as the history keeps it; `None` when nothing.
 pub(crate) fn changes_json(transaction: &Transaction) -> Result<Option<String>, Error> {
     let changes = transaction.changes().map_err(sqlite_fs::Error::from)?;
@@ -82,7 +123,7 @@ pub(crate) fn changes_json(transaction: &Transaction) -> Result<Option<String>, 
     let list: Vec<_> = changes
         .iter()
         .map(|change| {
-            let mut entry = serde_json::json!({ "path": change.path, "size": change.size });
+            let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
             let kind = match &change.kind {
                 ChangeKind::Created => "created",
                 ChangeKind::Modified => "modified",

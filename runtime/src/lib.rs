@@ -25,11 +25,12 @@ mod vfs;
 mod wasi;
 
 pub use error::Error;
-pub use history::Run;
+pub use history::{HistoryFilter, Run};
 pub use host::{Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{LimitName, Limits, Overrides, Preset};
 pub use sandbox::{
-    Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Killer, Kv, Output, PythonSession, Sandbox, Stream,
+    Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Output, PythonSession,
+    Sandbox, Stream, Summary,
 };
-pub use sqlite_fs::{Entry, FileType, Stat};
+pub use sqlite_fs::{Entry, Export, FileType, FsError, Stat, Violation};

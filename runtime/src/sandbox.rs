@@ -8,9 +8,10 @@ mod kv;
 mod output;
 #[cfg(test)]
 mod probes;
+mod record;
 mod session;
+mod snapshot;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use abi::WaitStatus;
@@ -19,7 +20,7 @@ use presets::Limits;
 use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
 
 use crate::clock::GuestClock;
-use crate::history::{self, Run};
+use crate::history::{self, HistoryFilter, Run};
 use crate::host::{Host, Prepared};
 use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
@@ -32,10 +33,12 @@ pub use builder::Builder;
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
-pub use files::Files;
-pub use kv::Kv;
+pub use files::{Files, Found};
+pub use kv::{Kv, KvEntry};
 pub use output::{ExitStatus, Output};
+use record::Recorded;
 pub use session::PythonSession;
+pub use snapshot::Summary;
 
 /// One database, and what may be done in it.
 ///
@@ -48,6 +51,8 @@ pub use session::PythonSession;
 pub struct Sandbox {
     host: Host,
     database: Database,
+    recorded: Recorded,
+    power_safe: bool,
     limits: Limits,
     env: Vec<(String, String)>,
     cwd: String,
@@ -115,6 +120,7 @@ impl Sandbox {
         check_length(&request, &limits)?;
         let meter = Meter::new(limits);
         let transaction = self.database.begin(Some(meter.deadline()))?;
+        self.recorded.write_waiting(&transaction)?;
         let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
         let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
         let id = transaction.calls().begin(&call)?;
@@ -168,22 +174,42 @@ impl Sandbox {
     /// The sandbox's files, as seen from outside.
     #[must_use]
     pub fn fs(&self) -> Files<'_> {
-        Files::new(&self.database)
+        Files::new(&self.recorded)
     }
 
     /// The sandbox's key-value store.
     #[must_use]
     pub fn kv(&self) -> Kv<'_> {
-        Kv::new(&self.database, self.limits.value)
+        Kv::new(&self.recorded, self.limits.value)
     }
 
-    /// The last `limit` runs, newest first.
+    /// The last `limit` rows of the history, newest first, without their output.
     ///
     /// # Errors
     ///
     /// When the database cannot be read.
     pub fn history(&self, limit: usize) -> Result<Vec<Run>, Error> {
-        history::list(&self.database, limit)
+        self.history_with(&HistoryFilter { limit, ..HistoryFilter::default() })
+    }
+
+    /// The rows of the history that a filter lets through, newest first.
+    ///
+    /// ```
+    /// use sandlite_runtime::HistoryFilter;
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.fs().write("/plan", "think")?;
+    /// sandbox.kv().set("step", 1)?;
+    /// let found = sandbox.history_with(&HistoryFilter { grep: Some("plan".to_owned()), ..HistoryFilter::default() })?;
+    /// assert_eq!(found[0].name, "write_file");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn history_with(&self, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
+        self.recorded.settle();
+        history::list(&self.database, filter)
     }
 
     /// One run with its output.
@@ -192,16 +218,8 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
+        self.recorded.settle();
         history::get(&self.database, run)
-    }
-
-    /// Writes a compact copy of the sandbox to a new file.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists or cannot be written.
-    pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        Ok(self.database.export(path.as_ref(), sqlite_fs::Export::default())?)
     }
 
     /// What a command may use here.

@@ -114,13 +114,17 @@ pub struct Filter {
     pub since: Option<i64>,
     /// Only calls before this number: the last `id` of the previous page.
     pub before: Option<i64>,
+    /// Only calls of this name.
+    pub name: Option<String>,
+    /// Only calls whose command or parameters have this text in them, upper and lower case told apart.
+    pub text: Option<String>,
     /// Whether to load stdout and stderr.
     pub output: bool,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { limit: 100, since: None, before: None, output: false }
+        Self { limit: 100, since: None, before: None, name: None, text: None, output: false }
     }
 }
 
@@ -183,6 +187,11 @@ impl Calls<'_> {
         self.transaction.with(|store| store.finish_call(id, outcome))
     }
 
+    /// Records a call that is over, with its times in nanoseconds since 1970, and returns its number.
+    pub fn record(&self, call: &NewCall<'_>, outcome: &Outcome<'_>, started: i64, completed: i64) -> Result<i64, Error> {
+        self.transaction.with(|store| store.record_call(call, outcome, started, completed))
+    }
+
     /// Recorded calls, newest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
         self.transaction.with(|store| Ok(list(&store.connection, filter)?))
@@ -195,18 +204,30 @@ impl Calls<'_> {
 }
 
 impl Store {
-    fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
+    fn open_call(&mut self, call: &NewCall<'_>, started: i64) -> Result<OpenCall, Error> {
         let id = match self.next_call {
             Some(id) => id,
             None => self.run(|store| Ok(rows::next_call(&store.connection)?))?,
         };
-        let open = OpenCall {
+        Ok(OpenCall {
             id,
-            started: self.now(),
+            started,
             name: call.name.to_owned(),
             parameters: call.parameters.map(str::to_owned),
             command: call.command.to_owned(),
-        };
+        })
+    }
+
+    fn record_call(&mut self, call: &NewCall<'_>, outcome: &Outcome<'_>, started: i64, completed: i64) -> Result<i64, Error> {
+        let open = self.open_call(call, started)?;
+        self.next_call = Some(open.id + 1);
+        self.run(|store| Ok(insert(&store.connection, &open, outcome, completed, false)?))?;
+        Ok(open.id)
+    }
+
+    fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
+        let open = self.open_call(call, self.now())?;
+        let id = open.id;
         // The outermost call stands for those it makes.
         if self.open_calls.is_empty()
             && let Some(side) = &mut self.side
@@ -304,11 +325,13 @@ pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
     let output = if filter.output { "r.stdout, r.stderr" } else { "NULL, NULL" };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS}, {output} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id
-         WHERE t.started_at>=?1 AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"
+         WHERE t.id<?1 AND (?2 IS NULL OR coalesce(r.started_ns, t.started_at*1000000000)>=?2) AND (?3 IS NULL OR t.name=?3)
+           AND (?4 IS NULL OR instr(coalesce(r.command, ''), ?4)>0 OR instr(coalesce(t.parameters, ''), ?4)>0)
+         ORDER BY t.id DESC LIMIT ?5"
     ))?;
-    let since = filter.since.map_or(i64::MIN, |since| split(since).0);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-    let calls = statement.query_map(params![since, filter.before.unwrap_or(i64::MAX), limit], call)?;
+    let before = filter.before.unwrap_or(i64::MAX);
+    let calls = statement.query_map(params![before, filter.since, filter.name, filter.text, limit], call)?;
     calls.collect()
 }
 

@@ -136,6 +136,26 @@ impl<'a, V: Volume> Fs<'a, V> {
         }
     }
 
+    /// Everything below a directory, and the path itself first: paths as given, names in order, links not followed.
+    pub fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Error> {
+        self.act("walk", path, || {
+            let (top, _) = self.find(path, Last::NoFollow)?;
+            let mut found = Vec::new();
+            let mut left = vec![(path.to_owned(), top)];
+            while let Some((path, ino)) = left.pop() {
+                let stat = self.volume.stat(ino)?;
+                if stat.is_dir() {
+                    let mut entries = self.entries(ino)?;
+                    entries.sort_by(|a, b| b.name.cmp(&a.name));
+                    let slash = if path.ends_with('/') { "" } else { "/" };
+                    left.extend(entries.into_iter().map(|entry| (format!("{path}{slash}{}", entry.name), entry.ino)));
+                }
+                found.push((path, stat));
+            }
+            Ok(found)
+        })
+    }
+
     /// The target of a symbolic link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
         self.act("read link", path, || match self.find(path, Last::NoFollow)? {

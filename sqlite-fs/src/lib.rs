@@ -49,7 +49,7 @@ pub use interrupt::Interrupter;
 pub use kv::{Kv, Value};
 pub use node::{Entry, FileType, Ino, ROOT, Stat};
 pub use options::{Durability, Options};
-pub use quota::{Quota, Usage};
+pub use quota::{Counts, Quota, Usage};
 pub use reader::Reader;
 pub use store::{Change, ChangeKind};
 pub use transaction::{Savepoint, Transaction};

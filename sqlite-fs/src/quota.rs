@@ -37,3 +37,22 @@ pub struct Usage {
     /// Number of inodes, the root included.
     pub inodes: u64,
 }
+
+/// How many of what a database holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Regular files.
+    pub files: u64,
+    /// Directories, the root included.
+    pub directories: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Keys.
+    pub keys: u64,
+    /// Recorded calls.
+    pub calls: u64,
+    /// Bytes of the database itself, its write-ahead log aside.
+    pub database_bytes: u64,
+    /// The format of our own tables.
+    pub format: u64,
+}

@@ -12,7 +12,7 @@ use crate::fs::{Fs, Volume};
 use crate::kv::{self, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
 use crate::path::Tree;
-use crate::quota::Usage;
+use crate::quota::{Counts, Usage};
 use crate::rows;
 
 /// Reads what is committed. Each call sees one state, also when it needs many rows; the next call sees the newest.
@@ -57,6 +57,11 @@ impl Reader {
     /// What is used.
     pub fn used(&self) -> Result<Usage, Error> {
         Ok(self.rows(|connection| Ok(rows::usage(connection)?))?)
+    }
+
+    /// How many of what there are.
+    pub fn counts(&self) -> Result<Counts, Error> {
+        Ok(self.rows(|connection| Ok(rows::counts(connection)?))?)
     }
 
     /// Runs `work` on one state.

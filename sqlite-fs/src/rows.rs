@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFMT, Stat};
-use crate::quota::Usage;
+use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat};
+use crate::quota::{Counts, Usage};
 
 const NANOS: i64 = 1_000_000_000;
 
@@ -131,6 +131,21 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
 }
 
 /// The next free inode number.
+/// How many of what there are.
+pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|n| u64::try_from(n).unwrap_or(0));
+    let of_type = |bits: u32| number(&format!("SELECT count(*) FROM fs_inode WHERE (mode & {S_IFMT})={bits}"));
+    Ok(Counts {
+        files: of_type(S_IFREG)?,
+        directories: of_type(S_IFDIR)?,
+        symlinks: of_type(S_IFLNK)?,
+        keys: number("SELECT count(*) FROM kv_store")?,
+        calls: number("SELECT count(*) FROM tool_calls")?,
+        database_bytes: number("PRAGMA page_count")? * number("PRAGMA page_size")?,
+        format: number("PRAGMA user_version")?,
+    })
+}
+
 pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     let last: i64 = connection.prepare_cached("SELECT coalesce(max(ino), 1) FROM fs_inode")?.query_row([], |row| row.get(0))?;
     Ok(u64::try_from(last).unwrap_or(1).max(1) + 1)

@@ -81,8 +81,8 @@ fn a_deterministic_run_repeats_to_the_byte() {
 fn rolling_back_on_failure_keeps_the_row_and_not_the_files() {
     let sandbox = sandbox();
     sandbox.run(Command::bash("echo x > /left; false").rollback_on_failure()).unwrap();
-    assert!(!sandbox.fs().exists("/left").unwrap());
     assert_eq!(sandbox.history(1).unwrap()[0].exit_code, Some(1));
+    assert!(!sandbox.fs().exists("/left").unwrap());
     sandbox.run(Command::bash("echo x > /left").rollback_on_failure()).unwrap();
     assert!(sandbox.fs().exists("/left").unwrap());
 }

@@ -1,6 +1,6 @@
 //! Files are rows: they survive commands, and bash and the library see the same ones.
 
-use runtime::Sandbox;
+use runtime::{Error, FsError, Sandbox};
 
 use super::{check, host, sandbox};
 
@@ -50,4 +50,43 @@ fn there_is_no_way_out_of_the_tree() {
         "{ echo x > /bin/bash; } 2>/dev/null || echo refused; rm -f /etc/passwd 2>/dev/null || echo refused",
         "refused\nrefused\n",
     );
+}
+
+#[test]
+fn the_library_moves_copies_links_and_removes() {
+    let sandbox = sandbox();
+    let fs = sandbox.fs();
+    fs.write("/d/a", "one").unwrap();
+    fs.append("/d/a", " two").unwrap();
+    fs.set_permissions("/d/a", 0o750).unwrap();
+    assert_eq!(fs.copy("/d/a", "/d/b").unwrap(), 7);
+    fs.rename("/d/b", "/d/c").unwrap();
+    fs.symlink("c", "/d/link").unwrap();
+    fs.hard_link("/d/c", "/d/hard").unwrap();
+    assert_eq!(fs.read("/d/link").unwrap(), b"one two");
+    assert_eq!((fs.metadata("/d/c").unwrap().mode & 0o777, fs.metadata("/d/c").unwrap().nlink), (0o750, 2));
+    assert!(fs.symlink_metadata("/d/link").unwrap().size == 1);
+    let paths: Vec<_> = fs.walk("/d").unwrap().into_iter().map(|found| found.path).collect();
+    assert_eq!(paths, ["/d", "/d/a", "/d/c", "/d/hard", "/d/link"]);
+    assert_eq!(fs.remove_dir("/d").unwrap_err().fs_error(), Some(FsError::NotEmpty));
+    fs.remove_dir_all("/d").unwrap();
+    assert!(!fs.exists("/d").unwrap());
+}
+
+#[test]
+fn a_file_is_written_only_if_it_is_the_one_that_was_read() {
+    let sandbox = sandbox();
+    let fs = sandbox.fs();
+    assert_eq!(fs.version("/plan").unwrap(), 0);
+    let first = fs.write_if_version("/plan", 0, "one").unwrap();
+    assert!(matches!(fs.write_if_version("/plan", 0, "mine"), Err(Error::Changed { expected: 0, .. })));
+    let (content, version) = fs.read_versioned("/plan").unwrap();
+    assert_eq!((content.as_slice(), version), (&b"one"[..], first));
+    // The guest writes the very same bytes: a change all the same.
+    sandbox.bash("printf one > /plan").unwrap();
+    assert!(fs.write_if_version("/plan", version, "two").is_err());
+    assert_eq!(fs.read("/plan").unwrap(), b"one");
+    let version = fs.version("/plan").unwrap();
+    fs.write_if_version("/plan", version, "two").unwrap();
+    assert_eq!(fs.read("/plan").unwrap(), b"two");
 }

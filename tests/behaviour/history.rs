@@ -1,6 +1,8 @@
 //! Everything that ran is a row, and a guest cannot alter it.
 
-use super::{sandbox, strict};
+use runtime::HistoryFilter;
+
+use super::{host, sandbox, strict};
 
 #[test]
 fn a_run_keeps_its_text_output_usage_and_changes() {
@@ -29,4 +31,89 @@ fn a_command_that_met_a_limit_says_so_in_its_row() {
     sandbox.bash("while true; do :; done").unwrap();
     let run = &sandbox.history(1).unwrap()[0];
     assert_eq!(run.limit.as_deref(), Some("too many iterations (100) in one loop"));
+}
+
+// LocalSandbox's names and parameters, so that what reads its history reads ours.
+#[test]
+fn calls_of_the_library_are_rows_too() {
+    let sandbox = sandbox();
+    sandbox.fs().write("/notes", "hello").unwrap();
+    sandbox.fs().read("/notes").unwrap();
+    sandbox.fs().read("/missing").unwrap_err();
+    sandbox.fs().remove_file("/notes").unwrap();
+    sandbox.kv().set("step", 1).unwrap();
+    let rows = sandbox.history(10).unwrap();
+    let seen: Vec<_> = rows.iter().rev().map(|run| (run.command.as_str(), run.status)).collect();
+    assert_eq!(
+        seen,
+        [
+            ("write_file /notes", "success"),
+            ("read_file /notes", "success"),
+            ("read_file /missing", "error"),
+            ("delete_file /notes", "success"),
+            ("kv_set step", "success"),
+        ]
+    );
+    let write = rows.last().unwrap();
+    assert_eq!(write.parameters, Some(serde_json::json!({ "path": "/notes", "contentLength": 5 })));
+    assert_eq!(write.result, Some(serde_json::json!({ "success": true })));
+    let change = &write.changes.as_ref().unwrap()[0];
+    assert_eq!((&change["path"], &change["kind"], &change["size"]), (&"/notes".into(), &"created".into(), &5.into()));
+    assert_eq!(rows[2].error.as_deref(), Some("cannot read `/missing`: no such file or directory"));
+}
+
+#[test]
+fn a_read_is_recorded_even_when_nothing_follows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.db");
+    let open = || runtime::Sandbox::builder().host(host()).database(&path).open().unwrap();
+    open().fs().exists("/tmp").unwrap();
+    let last = open().history(1).unwrap().remove(0);
+    assert_eq!((last.command.as_str(), last.result), ("exists /tmp", Some(serde_json::json!({ "exists": true }))));
+}
+
+#[test]
+fn the_value_of_a_key_is_not_in_the_history() {
+    let sandbox = sandbox();
+    sandbox.kv().set("token", "very-secret").unwrap();
+    sandbox.kv().get("token").unwrap();
+    assert!(!format!("{:?}", sandbox.history(10).unwrap()).contains("very-secret"));
+}
+
+#[test]
+fn the_history_can_be_searched_and_paged() {
+    let sandbox = sandbox();
+    for script in ["echo apple", "echo pear", "echo Apple pie"] {
+        sandbox.bash(script).unwrap();
+    }
+    let rows = |filter: HistoryFilter| -> Vec<String> {
+        sandbox.history_with(&filter).unwrap().into_iter().map(|run| run.command).collect()
+    };
+    let all = sandbox.history(10).unwrap();
+    assert_eq!(rows(HistoryFilter { grep: Some("apple".into()), ..HistoryFilter::default() }), ["echo apple"]);
+    assert_eq!(rows(HistoryFilter { since: Some(all[1].started), ..HistoryFilter::default() }).len(), 2);
+    assert_eq!(rows(HistoryFilter { before: Some(all[1].id), ..HistoryFilter::default() }), ["echo apple"]);
+    assert_eq!(rows(HistoryFilter { name: Some("kv_set".into()), ..HistoryFilter::default() }), [""; 0]);
+    let with_output = sandbox.history_with(&HistoryFilter { limit: 1, output: true, ..HistoryFilter::default() }).unwrap();
+    assert_eq!(with_output[0].stdout, b"Apple pie\n");
+}
+
+#[test]
+fn every_kind_of_change_is_told() {
+    let sandbox = sandbox();
+    sandbox.bash("cd /tmp; echo a > old; echo b > gone; echo c > same; echo d > mode").unwrap();
+    sandbox.bash("cd /tmp; mv old new; rm gone; echo more >> same; chmod 700 mode; mkdir dir").unwrap();
+    let run = sandbox.history(1).unwrap().remove(0);
+    let changes = run.changes.unwrap();
+    let seen: Vec<_> = changes.as_array().unwrap().iter().map(|c| format!("{} {} {}", c["kind"], c["path"], c["size"])).collect();
+    assert_eq!(
+        seen,
+        [
+            r#""created" "/tmp/dir" 0"#,
+            r#""deleted" "/tmp/gone" 0"#,
+            r#""attributes" "/tmp/mode" 2"#,
+            r#""renamed" "/tmp/new" 2"#,
+            r#""modified" "/tmp/same" 7"#,
+        ]
+    );
 }

@@ -3,6 +3,7 @@
 mod commands;
 mod files;
 mod history;
+mod kv;
 mod limits;
 mod processes;
 mod snapshot;

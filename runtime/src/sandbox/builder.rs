@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use presets::{Limits, Overrides, Preset};
-use sqlite_fs::{Database, Durability, Import, Quota};
+use sqlite_fs::{Database, Durability, Import, Options, Quota};
 
 use super::Sandbox;
+use super::files::create_parents;
+use super::record::{Call, Recorded, as_user};
 use crate::Error;
 use crate::clock;
 use crate::host::Host;
-use crate::vfs::USER_ID;
 
 /// Settings of a [`Sandbox`].
 ///
@@ -27,6 +28,7 @@ pub struct Builder {
     cwd: Option<String>,
     files: Vec<(String, Vec<u8>)>,
     power_safe: bool,
+    read_only: bool,
 }
 
 /// How long reading a snapshot may take.
@@ -110,6 +112,13 @@ impl Builder {
         self
     }
 
+    /// Opens a database that exists for looking at it, also while another process works in it; nothing runs.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
     /// Opens the sandbox.
     ///
     /// # Errors
@@ -121,10 +130,12 @@ impl Builder {
             Some(host) => host,
             None => Host::builder().build()?,
         };
-        let durability = if self.power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
-        let mut options = Database::options().durability(durability).quota(quota(&limits));
+        let mut options = options(&limits, self.power_safe);
         if let Some(path) = self.database {
             options = options.path(path);
+        }
+        if self.read_only {
+            options = options.read_only();
         }
         let database = match self.import {
             Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
@@ -136,9 +147,19 @@ impl Builder {
             env.push((name, value));
         }
         let cwd = self.cwd.unwrap_or_else(|| HOME.to_owned());
-        furnish(&database, &cwd, &self.files)?;
-        Ok(Sandbox { host, database, limits, env, cwd })
+        let recorded = Recorded::new(database.clone());
+        if !self.read_only {
+            furnish(&database, &cwd)?;
+            seed(&recorded, &self.files)?;
+        }
+        Ok(Sandbox { host, database, recorded, power_safe: self.power_safe, limits, env, cwd })
     }
+}
+
+/// How the database of a sandbox with these limits is opened.
+pub(super) fn options(limits: &Limits, power_safe: bool) -> Options {
+    let durability = if power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
+    Database::options().durability(durability).quota(quota(limits))
 }
 
 fn quota(limits: &Limits) -> Quota {
@@ -150,10 +171,10 @@ fn import_bounds(limits: &Limits) -> Import {
     Import { deadline: Some(clock::now() + IMPORT_TIME), max_bytes: limits.disk.0.saturating_mul(2), ..Import::default() }
 }
 
-// The directories every sandbox has, and the files it was given.
-fn furnish(database: &Database, cwd: &str, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+// The directories every sandbox has.
+fn furnish(database: &Database, cwd: &str) -> Result<(), Error> {
     let transaction = database.begin(None)?;
-    let fs = transaction.fs().owner(USER_ID, USER_ID);
+    let fs = as_user(&transaction);
     let mut changed = false;
     for directory in ["/tmp", HOME, cwd] {
         if !fs.exists(directory)? {
@@ -161,15 +182,25 @@ fn furnish(database: &Database, cwd: &str, files: &[(String, Vec<u8>)]) -> Resul
             changed = true;
         }
     }
-    for (path, content) in files {
-        if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
-            fs.create_dir_all(parent)?;
-        }
-        fs.write(path, content)?;
-        changed = true;
-    }
     if changed {
         transaction.commit()?;
     }
     Ok(())
+}
+
+// The files it was given, in one row of the history.
+fn seed(recorded: &Recorded, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+    let call = Call::new("seed", &paths.join(" "), serde_json::json!({ "paths": paths, "count": paths.len() }));
+    recorded.change(call, |transaction| {
+        let fs = as_user(transaction);
+        for (path, content) in files {
+            create_parents(&fs, path)?;
+            fs.write(path, content)?;
+        }
+        Ok(())
+    })
 }

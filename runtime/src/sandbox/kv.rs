@@ -1,26 +1,49 @@
 //! The key-value store: JSON values by name, beside the files.
 
 use presets::ByteSize;
+use serde_json::{Value, json};
 use sqlite_fs::Database;
 
+use super::record::{Call, Recorded};
 use crate::Error;
 
-/// A sandbox's key-value store.
+/// A sandbox's key-value store. Every call is a row of the history, with the key and without the value.
 ///
-/// ```no_run
+/// ```
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
-/// sandbox.kv().set("step", 3)?;
+/// let version = sandbox.kv().set("step", 3)?;
 /// assert_eq!(sandbox.kv().get("step")?, Some(3.into()));
+/// sandbox.kv().compare_and_set("step", version, 4)?;
+/// assert!(sandbox.kv().compare_and_set("step", version, 5).is_err());
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Kv<'a> {
-    database: &'a Database,
+    recorded: &'a Recorded,
     largest: ByteSize,
 }
 
+/// A value with what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KvEntry {
+    /// The value.
+    pub value: Value,
+    /// Starts at 1 and grows with each change.
+    pub version: u64,
+    /// When it was first set, in seconds since 1970.
+    pub created: i64,
+    /// When it was last set.
+    pub updated: i64,
+    /// Left out of exports.
+    pub secret: bool,
+}
+
 impl<'a> Kv<'a> {
-    pub(super) fn new(database: &'a Database, largest: ByteSize) -> Self {
-        Self { database, largest }
+    pub(super) fn new(recorded: &'a Recorded, largest: ByteSize) -> Self {
+        Self { recorded, largest }
+    }
+
+    fn database(&self) -> &Database {
+        self.recorded.database()
     }
 
     /// The value of a key.
@@ -28,28 +51,66 @@ impl<'a> Kv<'a> {
     /// # Errors
     ///
     /// When the database cannot be read.
-    pub fn get(&self, key: &str) -> Result<Option<serde_json::Value>, Error> {
-        let value = self.database.reader()?.get(key)?;
-        Ok(value.map(|value| serde_json::from_str(&value.json).unwrap_or(serde_json::Value::String(value.json))))
+    pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
+        Ok(self.entry(key)?.map(|entry| entry.value))
     }
 
-    /// Sets a key.
+    /// The value of a key with its version, for [`compare_and_set`](Self::compare_and_set).
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn entry(&self, key: &str) -> Result<Option<KvEntry>, Error> {
+        self.recorded.read_answering(Call::new("kv_get", key, json!({ "key": key })), || {
+            let found = self.database().reader()?.get(key)?;
+            let exists = json!({ "exists": found.is_some() });
+            Ok((found.map(KvEntry::from), exists))
+        })
+    }
+
+    /// Sets a key and answers its new version.
     ///
     /// # Errors
     ///
     /// When the value is larger than the preset allows, or the database cannot be written.
-    pub fn set(&self, key: &str, value: impl Into<serde_json::Value>) -> Result<(), Error> {
-        let json = value.into().to_string();
-        if json.len() as u64 > self.largest.0 {
-            return Err(Error::Invalid(format!(
-                "the value of `{key}` has {} bytes, and the preset allows {}",
-                json.len(),
-                self.largest
-            )));
+    pub fn set(&self, key: &str, value: impl Into<Value>) -> Result<u64, Error> {
+        self.put(key, None, &value.into())
+    }
+
+    /// Sets a key if it has this version; 0 says that it must not exist. Answers the new version.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set); and when the key has another version.
+    pub fn compare_and_set(&self, key: &str, version: u64, value: impl Into<Value>) -> Result<u64, Error> {
+        self.put(key, Some(version), &value.into())
+    }
+
+    fn put(&self, key: &str, version: Option<u64>, value: &Value) -> Result<u64, Error> {
+        let json = value.to_string();
+        let (used, largest) = (json.len() as u64, self.largest);
+        if used > largest.0 {
+            return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes, and the preset allows {largest}")));
         }
-        let transaction = self.database.begin(None)?;
-        transaction.kv().set(key, &json)?;
-        Ok(transaction.commit()?)
+        let call = Call::new("kv_set", key, json!({ "key": key, "contentLength": used, "version": version }));
+        self.recorded.change_answering(call, |transaction| {
+            let kv = transaction.kv();
+            let new = match version {
+                None => kv.set(key, &json)?,
+                Some(version) => kv.compare_and_set(key, version, &json)?,
+            };
+            Ok((new, json!({ "version": new })))
+        })
+    }
+
+    /// Marks a key whose value must not leave in an export, or takes the mark away.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such key.
+    pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
+        let call = Call::new("kv_set_secret", key, json!({ "key": key, "secret": secret }));
+        self.recorded.change(call, |transaction| Ok(transaction.kv().set_secret(key, secret)?))
     }
 
     /// Removes a key and answers whether it was there.
@@ -58,10 +119,10 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be written.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
-        let transaction = self.database.begin(None)?;
-        let found = transaction.kv().delete(key)?;
-        transaction.commit()?;
-        Ok(found)
+        self.recorded.change_answering(Call::new("kv_delete", key, json!({ "key": key })), |transaction| {
+            let found = transaction.kv().delete(key)?;
+            Ok((found, json!({ "existed": found })))
+        })
     }
 
     /// The keys that begin with a prefix, sorted.
@@ -70,6 +131,14 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
-        Ok(self.database.reader()?.keys(prefix)?)
+        let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix }));
+        self.recorded.read(call, || Ok(self.database().reader()?.keys(prefix)?))
+    }
+}
+
+impl From<sqlite_fs::Value> for KvEntry {
+    fn from(stored: sqlite_fs::Value) -> Self {
+        let sqlite_fs::Value { json, created, updated, version, secret } = stored;
+        Self { value: serde_json::from_str(&json).unwrap_or(Value::String(json)), version, created, updated, secret }
     }
 }

@@ -25,8 +25,8 @@ fn run_on(host: &Host, text: &str, overrides: Overrides) -> Output {
         })
         .unwrap();
     // G8: after every hostile case the sandbox goes on.
-    sandbox.fs().write("/after", "well").unwrap();
     assert_eq!(sandbox.history(1).unwrap()[0].exit_code, Some(i32::from(output.status.code())));
+    sandbox.fs().write("/after", "well").unwrap();
     output
 }
 

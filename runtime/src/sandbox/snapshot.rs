@@ -1,0 +1,146 @@
+//! The sandbox as a whole: what it holds, whether it is sound, a copy of it in a file, a second one that goes on from here.
+
+use std::path::{Path, PathBuf};
+
+use sqlite_fs::{Counts, Export, Usage, Violation};
+
+use super::Sandbox;
+use super::builder::options;
+use super::record::Recorded;
+use crate::Error;
+
+/// What a sandbox holds; see [`Sandbox::info`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The database's file; `None` in memory.
+    pub path: Option<PathBuf>,
+    /// Bytes of the database itself, its write-ahead log aside.
+    pub database_bytes: u64,
+    /// Regular files.
+    pub files: u64,
+    /// Directories, the root included.
+    pub directories: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Keys of the key-value store.
+    pub keys: u64,
+    /// Rows of the history.
+    pub runs: u64,
+    /// AgentFS's version of the tables.
+    pub schema: &'static str,
+    /// The version of our own tables.
+    pub format: u64,
+    /// Bytes that count towards the limit `disk`.
+    pub disk_used: u64,
+    /// The limit `disk`.
+    pub disk_allowed: u64,
+    /// Files, directories and links together, which count towards the limit `inodes`.
+    pub inodes_used: u64,
+    /// The limit `inodes`.
+    pub inodes_allowed: u64,
+}
+
+/// The AgentFS specification that the tables follow.
+const SCHEMA: &str = "0.4";
+
+impl Sandbox {
+    /// What the sandbox holds.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/notes", "five!").open()?;
+    /// let info = sandbox.info()?;
+    /// assert_eq!((info.files, info.disk_used), (1, 5));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn info(&self) -> Result<Summary, Error> {
+        self.recorded.settle();
+        let reader = self.database.reader()?;
+        let Usage { bytes: disk_used, inodes: inodes_used } = reader.used()?;
+        let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
+        Ok(Summary {
+            path: self.database.path().map(Path::to_owned),
+            database_bytes,
+            files,
+            directories,
+            symlinks,
+            keys,
+            runs,
+            schema: SCHEMA,
+            format,
+            disk_used,
+            disk_allowed: self.limits.disk.0,
+            inodes_used,
+            inodes_allowed: self.limits.inodes,
+        })
+    }
+
+    /// Looks at everything in the database and names every rule that is broken; an empty answer is a sound one.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// assert!(sandbox.check()?.is_empty());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn check(&self) -> Result<Vec<Violation>, Error> {
+        Ok(self.database.check()?)
+    }
+
+    /// A second sandbox in memory that goes on from here: same files, keys, history, limits and environment.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/plan", "A").open()?;
+    /// let other = sandbox.fork()?;
+    /// other.fs().write("/plan", "B")?;
+    /// assert_eq!(sandbox.fs().read("/plan")?, b"A");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read or does not fit into memory.
+    pub fn fork(&self) -> Result<Self, Error> {
+        self.fork_with(options(&self.limits, self.power_safe))
+    }
+
+    /// The same, kept in a new file.
+    ///
+    /// # Errors
+    ///
+    /// When the file exists or cannot be written.
+    pub fn fork_to(&self, path: impl Into<PathBuf>) -> Result<Self, Error> {
+        self.fork_with(options(&self.limits, self.power_safe).path(path))
+    }
+
+    fn fork_with(&self, options: sqlite_fs::Options) -> Result<Self, Error> {
+        self.recorded.settle();
+        let database = self.database.fork(options)?;
+        Ok(Self { recorded: Recorded::new(database.clone()), database, ..self.clone() })
+    }
+
+    /// Writes a compact copy of the sandbox to a new file, without the keys that are marked as secret.
+    ///
+    /// # Errors
+    ///
+    /// When the file exists or cannot be written.
+    pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.export_with(path, Export::default())
+    }
+
+    /// The same, with or without the history and the secrets.
+    ///
+    /// # Errors
+    ///
+    /// As [`export`](Self::export).
+    pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
+        self.recorded.settle();
+        Ok(self.database.export(path.as_ref(), export)?)
+    }
+}
