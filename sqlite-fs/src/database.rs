@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::interrupt::Interrupter;
 use crate::options::Options;
@@ -15,7 +16,7 @@ use crate::schema::{self, Found};
 use crate::side::Side;
 use crate::store::Store;
 use crate::transaction::Transaction;
-use crate::{Clock, calls};
+use crate::{Clock, calls, gather};
 
 /// Idle reader connections that are kept.
 const IDLE_READERS: usize = 4;
@@ -27,6 +28,8 @@ pub struct Database {
 }
 
 pub(crate) struct Shared {
+    /// Waits for its thread when dropped, so first: a connection that is open elsewhere keeps the log from being removed.
+    checkpoint: Option<Checkpoint>,
     /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
     /// write-ahead log into the file, and one that only reads cannot.
     readers: Mutex<Vec<Connection>>,
@@ -51,16 +54,19 @@ struct Slot {
 }
 
 /// What SQLite opens.
-enum Source {
+pub(crate) enum Source {
     File(std::path::PathBuf),
     Memory(String),
 }
 
 impl Source {
-    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    pub(crate) fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         match self {
-            Self::File(path) => Connection::open_with_flags(path, flags),
+            Self::File(path) => match gather::layer() {
+                Some(layer) => Connection::open_with_flags_and_vfs(path, flags, layer),
+                None => Connection::open_with_flags(path, flags),
+            },
             Self::Memory(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI),
         }
     }
@@ -99,16 +105,18 @@ impl Database {
         };
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
-        let (store, chunk_bytes) = match (&options.path, read_only) {
-            (Some(path), true) => (None, open_for_reading(&source, path)?),
-            _ => {
-                let store = open_for_writing(&source, &options, &interrupter)?;
+        let (store, chunk_bytes, checkpoint) = match (&options.path, read_only) {
+            (Some(path), true) => (None, open_for_reading(&source, path)?, None),
+            (path, _) => {
+                let mut store = open_for_writing(&source, &options, &interrupter)?;
                 let chunk_bytes = store.chunk_bytes();
-                (Some(Box::new(store)), chunk_bytes)
+                let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
+                (Some(Box::new(store)), chunk_bytes, checkpoint)
             }
         };
         Ok(Self {
             shared: Arc::new(Shared {
+                checkpoint,
                 slot: Mutex::new(Slot { store, waiting: 0 }),
                 returned: Condvar::new(),
                 readers: Mutex::new(Vec::new()),
@@ -204,6 +212,13 @@ impl Shared {
 
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
+    }
+
+    /// Before the writer's place is given back.
+    pub(crate) fn after_commit(&self) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.after_commit();
+        }
     }
 
     pub(crate) fn return_store(&self, store: Box<Store>) {

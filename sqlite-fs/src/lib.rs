@@ -18,11 +18,13 @@
 
 mod calls;
 mod check;
+mod checkpoint;
 mod clock;
 mod copy;
 mod database;
 mod error;
 mod fs;
+mod gather;
 mod import;
 mod interrupt;
 mod kv;

@@ -50,6 +50,7 @@ impl Transaction {
         if let Some(side) = &mut store.side {
             side.clear();
         }
+        self.shared.after_commit();
         self.shared.return_store(store);
         result
     }

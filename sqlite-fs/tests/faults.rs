@@ -19,7 +19,8 @@ fn command(database: &Database, number: u64) -> Result<(), Error> {
     let fs = transaction.fs();
     fs.write("/number", number.to_string())?;
     fs.create_dir_all(&format!("/d{}/e", number % 3))?;
-    for i in 0..6 {
+    // Enough that the log is written in many stretches, and is brought back into the file now and then.
+    for i in 0..16 {
         fs.write(&format!("/d{}/e/f{i}", number % 3), number.to_le_bytes().repeat(9000))?;
     }
     fs.rename(&format!("/d{}/e/f0", number % 3), "/moved")?;

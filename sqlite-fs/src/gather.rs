@@ -1,0 +1,338 @@
+//! SQLite's own file layer, with the writes to the write-ahead log gathered.
+//!
+//! SQLite writes every page of a transaction to the log in two small pieces at odd offsets; the kernel takes longer over
+//! those than over the bytes. Here they wait in memory until there is a stretch of them, until the transaction commits or
+//! until someone asks for them. Nobody else can miss what waits: other connections read a frame only after the commit
+//! frame behind it is written, and from there on nothing waits.
+
+#![expect(unsafe_code, reason = "SQLite's file layer is a table of C functions")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
+
+/// The name under which connections ask for this layer.
+const NAME: &CStr = c"sqlite-fs";
+/// The longest stretch: SQLite's own layer takes no more at once (it knows pages of at most 64 KiB).
+const STRETCH: usize = (1 << 17) - 1;
+/// What stands before each page in the log.
+const FRAME_HEADER: usize = 24;
+
+/// The layer beneath, which is the process's default when the first database is opened.
+struct Layer(*mut sqlite3_vfs);
+
+// SAFETY: SQLite's file layers are registered for the life of the process and used from any thread.
+unsafe impl Send for Layer {}
+// SAFETY: the same.
+unsafe impl Sync for Layer {}
+
+static BENEATH: OnceLock<Option<Layer>> = OnceLock::new();
+
+/// Bytes of the log that are not written yet.
+#[derive(Default)]
+struct Waiting {
+    at: u64,
+    bytes: Vec<u8>,
+    /// A commit frame has begun: nothing waits until the next ordinary one.
+    committing: bool,
+}
+
+impl Waiting {
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    /// Whether a piece continues or changes what waits, and there is room for it.
+    fn takes(&self, at: u64, len: usize) -> bool {
+        !self.bytes.is_empty()
+            && (self.at..=self.end()).contains(&at)
+            && at.saturating_add(len as u64) - self.at <= STRETCH as u64
+    }
+
+    fn put(&mut self, at: u64, piece: &[u8]) {
+        if self.bytes.is_empty() {
+            self.at = at;
+        }
+        let start = usize::try_from(at - self.at).unwrap_or(0);
+        let overlap = (self.bytes.len() - start).min(piece.len());
+        let (inside, beyond) = piece.split_at(overlap);
+        if let Some(old) = self.bytes.get_mut(start..start + overlap) {
+            old.copy_from_slice(inside);
+        }
+        self.bytes.extend_from_slice(beyond);
+    }
+
+    /// Where the bytes of a read are.
+    fn holds(&self, at: u64, len: usize) -> Holds {
+        let end = at.saturating_add(len as u64);
+        if self.bytes.is_empty() || end <= self.at || at >= self.end() {
+            Holds::Nothing
+        } else if at >= self.at && end <= self.end() {
+            Holds::All(usize::try_from(at - self.at).unwrap_or(0))
+        } else {
+            Holds::Part
+        }
+    }
+}
+
+enum Holds {
+    Nothing,
+    Part,
+    All(usize),
+}
+
+/// Whether a piece is the header of a frame, and if so, of one that commits: it says the size of the database then.
+fn commits(piece: &[u8]) -> Option<bool> {
+    (piece.len() == FRAME_HEADER).then(|| piece.get(4..8).is_some_and(|size| size != [0; 4]))
+}
+
+/// An open log: SQLite's header, what waits, and the file of the layer beneath right behind.
+#[repr(C)]
+struct Log {
+    base: sqlite3_file,
+    waiting: *mut Waiting,
+    real: *mut sqlite3_file,
+}
+
+/// The name for [`Connection::open_with_flags_and_vfs`](rusqlite::Connection::open_with_flags_and_vfs); `None` if SQLite
+/// does not take the layer, and then its own does.
+pub(crate) fn layer() -> Option<&'static CStr> {
+    BENEATH.get_or_init(register).as_ref().map(|_| NAME)
+}
+
+fn register() -> Option<Layer> {
+    // SAFETY: a null name asks for the default layer, which lives as long as the process; ours is leaked and so does too.
+    unsafe {
+        let real = ffi::sqlite3_vfs_find(std::ptr::null());
+        if real.is_null() {
+            return None;
+        }
+        let mut layer = *real;
+        layer.szOsFile = layer.szOsFile.checked_add(c_int::try_from(size_of::<Log>()).ok()?)?;
+        layer.zName = NAME.as_ptr();
+        layer.pNext = std::ptr::null_mut();
+        layer.xOpen = Some(open);
+        (ffi::sqlite3_vfs_register(Box::leak(Box::new(layer)), 0) == ffi::SQLITE_OK).then_some(Layer(real))
+    }
+}
+
+unsafe extern "C" fn open(
+    _: *mut sqlite3_vfs,
+    name: *const c_char,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite allocated `szOsFile` bytes: room for ours and then for the real layer's. A file that is no log is
+    // the real layer's alone.
+    unsafe {
+        (*file).pMethods = std::ptr::null();
+        let Some(Some(Layer(real))) = BENEATH.get() else { return ffi::SQLITE_CANTOPEN };
+        let Some(open) = (**real).xOpen else { return ffi::SQLITE_CANTOPEN };
+        if flags & ffi::SQLITE_OPEN_WAL == 0 {
+            return open(*real, name, file, flags, out);
+        }
+        let log = file.cast::<Log>();
+        (*log).real = log.add(1).cast();
+        let code = open(*real, name, (*log).real, flags, out);
+        if code == ffi::SQLITE_OK {
+            (*log).waiting = Box::into_raw(Box::default());
+            (*log).base.pMethods = &METHODS;
+        }
+        code
+    }
+}
+
+/// Calls a method of the real file.
+macro_rules! beneath {
+    ($real:expr, $method:ident ( $($argument:expr),* )) => {{
+        let real = $real;
+        match (*(*real).pMethods).$method {
+            Some(method) => method(real $(, $argument)*),
+            None => ffi::SQLITE_IOERR,
+        }
+    }};
+}
+
+/// What waits, and the real file.
+///
+/// # Safety
+/// `file` is an open log, and nothing else has its `Waiting` now.
+unsafe fn parts<'a>(file: *mut sqlite3_file) -> (&'a mut Waiting, *mut sqlite3_file) {
+    // SAFETY: `open` filled both in, `close` alone frees the first, and SQLite uses one file from one thread at a time.
+    unsafe { (&mut *(*file.cast::<Log>()).waiting, (*file.cast::<Log>()).real) }
+}
+
+/// Writes what waits; when that fails it is dropped, and with it the transaction, which SQLite then takes back.
+///
+/// # Safety
+/// `real` is an open file.
+unsafe fn flush(waiting: &mut Waiting, real: *mut sqlite3_file) -> c_int {
+    if waiting.bytes.is_empty() {
+        return ffi::SQLITE_OK;
+    }
+    let len = c_int::try_from(waiting.bytes.len()).unwrap_or(0);
+    // SAFETY: as many bytes are there.
+    let code = unsafe { beneath!(real, xWrite(waiting.bytes.as_ptr().cast(), len, waiting.at.cast_signed())) };
+    waiting.bytes.clear();
+    code
+}
+
+unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_int, at: sqlite3_int64) -> c_int {
+    // SAFETY: SQLite hands `len` readable bytes and an open file.
+    unsafe {
+        let piece = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(len).unwrap_or(0));
+        let (waiting, real) = parts(file);
+        if let Some(commits) = commits(piece) {
+            waiting.committing = commits;
+        }
+        if !waiting.takes(at.cast_unsigned(), piece.len()) {
+            let code = flush(waiting, real);
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+        }
+        waiting.put(at.cast_unsigned(), piece);
+        if waiting.committing { flush(waiting, real) } else { ffi::SQLITE_OK }
+    }
+}
+
+unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, at: sqlite3_int64) -> c_int {
+    // SAFETY: SQLite hands room for `len` bytes, which are copied from inside what waits, and an open file.
+    unsafe {
+        let (waiting, real) = parts(file);
+        let wanted = usize::try_from(len).unwrap_or(0);
+        match waiting.holds(at.cast_unsigned(), wanted) {
+            Holds::All(start) => {
+                to.cast::<u8>().copy_from_nonoverlapping(waiting.bytes.as_ptr().add(start), wanted);
+                return ffi::SQLITE_OK;
+            }
+            Holds::Part => {
+                let code = flush(waiting, real);
+                if code != ffi::SQLITE_OK {
+                    return code;
+                }
+            }
+            Holds::Nothing => {}
+        }
+        beneath!(real, xRead(to, len, at))
+    }
+}
+
+unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: SQLite closes a file once, and uses it no more. What still waits was never committed.
+    unsafe {
+        drop(Box::from_raw((*file.cast::<Log>()).waiting));
+        beneath!((*file.cast::<Log>()).real, xClose())
+    }
+}
+
+/// A method that needs the file as it would be without us.
+macro_rules! after_flush {
+    ($name:ident, $method:ident, $($argument:ident: $type:ty),*) => {
+        unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
+            // SAFETY: SQLite calls methods only on open files, with arguments of its own.
+            unsafe {
+                let (waiting, real) = parts(file);
+                let code = flush(waiting, real);
+                if code == ffi::SQLITE_OK { beneath!(real, $method($($argument),*)) } else { code }
+            }
+        }
+    };
+}
+
+/// A method that has nothing to do with the file's bytes.
+macro_rules! pass_on {
+    ($name:ident, $method:ident, $($argument:ident: $type:ty),*) => {
+        unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
+            // SAFETY: `open` filled `real` in, and SQLite calls methods only on open files.
+            unsafe { beneath!(parts(file).1, $method($($argument),*)) }
+        }
+    };
+}
+
+after_flush!(truncate, xTruncate, size: sqlite3_int64);
+after_flush!(sync, xSync, flags: c_int);
+after_flush!(size, xFileSize, out: *mut sqlite3_int64);
+pass_on!(lock, xLock, level: c_int);
+pass_on!(unlock, xUnlock, level: c_int);
+pass_on!(reserved, xCheckReservedLock, out: *mut c_int);
+pass_on!(control, xFileControl, op: c_int, argument: *mut c_void);
+pass_on!(sector, xSectorSize,);
+pass_on!(device, xDeviceCharacteristics,);
+
+/// Shared memory and mapping are asked of the database's file, never of its log.
+static METHODS: sqlite3_io_methods = sqlite3_io_methods {
+    iVersion: 1,
+    xClose: Some(close),
+    xRead: Some(read),
+    xWrite: Some(write),
+    xTruncate: Some(truncate),
+    xSync: Some(sync),
+    xFileSize: Some(size),
+    xLock: Some(lock),
+    xUnlock: Some(unlock),
+    xCheckReservedLock: Some(reserved),
+    xFileControl: Some(control),
+    xSectorSize: Some(sector),
+    xDeviceCharacteristics: Some(device),
+    xShmMap: None,
+    xShmLock: None,
+    xShmBarrier: None,
+    xShmUnmap: None,
+    xFetch: None,
+    xUnfetch: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces at offsets, and what waits after them.
+    fn check(pieces: &[(u64, &[u8])], at: u64, bytes: &[u8]) {
+        let mut waiting = Waiting::default();
+        for &(offset, piece) in pieces {
+            assert!(waiting.bytes.is_empty() || waiting.takes(offset, piece.len()), "{offset}");
+            waiting.put(offset, piece);
+        }
+        assert_eq!((waiting.at, waiting.bytes.as_slice()), (at, bytes));
+    }
+
+    #[test]
+    fn pieces_become_one_stretch() {
+        check(&[(32, b"ab"), (34, b"cd")], 32, b"abcd");
+        check(&[(32, b"abcd"), (33, b"X")], 32, b"aXcd");
+        check(&[(32, b"abcd"), (34, b"XYZ")], 32, b"abXYZ");
+    }
+
+    #[test]
+    fn a_distant_piece_begins_anew() {
+        let mut waiting = Waiting::default();
+        waiting.put(32, b"ab");
+        assert!(!waiting.takes(31, 1));
+        assert!(waiting.takes(34, STRETCH - 2));
+        assert!(!waiting.takes(34, STRETCH - 1));
+        assert!(!waiting.takes(35, 1));
+    }
+
+    #[test]
+    fn reads_find_what_waits() {
+        let mut waiting = Waiting::default();
+        waiting.put(10, b"abcdef");
+        assert!(matches!(waiting.holds(12, 3), Holds::All(2)));
+        assert!(matches!(waiting.holds(8, 3), Holds::Part));
+        assert!(matches!(waiting.holds(14, 3), Holds::Part));
+        assert!(matches!(waiting.holds(16, 3), Holds::Nothing));
+        assert!(matches!(waiting.holds(0, 10), Holds::Nothing));
+    }
+
+    #[test]
+    fn a_commit_frame_says_so_in_its_header() {
+        let mut header = [0; FRAME_HEADER];
+        assert_eq!(commits(&header), Some(false));
+        header[7] = 3;
+        assert_eq!(commits(&header), Some(true));
+        assert_eq!(commits(&[1; 32]), None);
+    }
+}
