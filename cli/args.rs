@@ -1,13 +1,20 @@
 //! The words of the command line.
 
+mod files;
+mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap_complete::Shell;
 use runtime::Preset;
+
+pub(crate) use files::{Files, FilesVerb, Find, Kind};
+pub(crate) use run::{Bash, Python, RunOptions};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "sandlite", version, max_term_width = 100, after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -18,7 +25,9 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   sandlite bash -c 'echo hello | tr a-z A-Z'      run in memory, keep nothing
-  sandlite --db agent.db bash -c 'date > /now'    keep files and history in agent.db
+  sandlite --db agent.db bash                     an interactive shell on agent.db
+  sandlite --db agent.db python -c 'print(6*7)'   Python on the same files
+  sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  what ran, how it ended
   sandlite --db agent.db export snapshot.db       a compact copy to share
 ";
@@ -27,84 +36,111 @@ Examples:
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
     /// The sandbox's file, created if missing [default: ./sandlite.db if it exists, else in memory]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
     /// What commands may use: strict, normal or permissive
-    #[arg(long, global = true, default_value_t = Preset::Normal, value_name = "PRESET")]
+    #[arg(long, global = true, default_value_t = Preset::Normal, value_name = "PRESET", help_heading = "Global options")]
     pub(crate) preset: Preset,
     /// Print one JSON object instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
+    /// Say on standard error what is done, such as which file is used
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run bash
+    /// Run bash: a command line, a script, or interactively
     Bash(Bash),
-    /// Run Python
+    /// Run Python: code, a script, a module, or interactively
     Python(Python),
+    /// Look at, copy and change the sandbox's files
+    Fs(Files),
+    /// Read and write the key-value store
+    Kv(Kv),
     /// List what ran, newest first
     History(History),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied
     Import(Import),
+    /// Start a second sandbox that goes on from here, in a new file
+    Fork(Fork),
+    /// Check that the sandbox's file is sound
+    Check,
+    /// Show what the sandbox holds
+    Info,
     /// Show what each preset allows
     Presets(Presets),
+    /// Print the completion script of a shell
+    Completions(Completions),
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man(Man),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Bash {
-    /// The command line to run
-    #[arg(short = 'c', value_name = "COMMAND", required = true)]
-    pub(crate) command: String,
-    /// $0, $1, … of the command line
-    #[arg(value_name = "ARG", trailing_var_arg = true)]
-    pub(crate) args: Vec<String>,
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
+pub(crate) struct Kv {
+    #[command(subcommand)]
+    pub(crate) verb: KvVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KvVerb {
+    /// Print the value of a key
+    Get {
+        /// The key
+        key: String,
+    },
+    /// Set a key
+    Set {
+        /// The key
+        key: String,
+        /// The value: JSON if it reads as JSON, else text; - reads standard input
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Take the value as text, whatever it looks like
+        #[arg(long)]
+        text: bool,
+    },
+    /// Remove keys
+    Delete {
+        /// The keys
+        #[arg(required = true, value_name = "KEY")]
+        keys: Vec<String>,
+    },
+    /// List the keys
+    Keys {
+        /// Only those that begin so
+        #[arg(default_value = "", hide_default_value = true)]
+        prefix: String,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Python {
-    /// The code to run
-    #[arg(short = 'c', value_name = "CODE")]
-    pub(crate) command: Option<String>,
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
-    /// A script of the sandbox, or - for standard input, and its arguments
-    #[arg(value_name = "ARG", trailing_var_arg = true)]
-    pub(crate) args: Vec<String>,
-}
-
-/// Options of everything that runs.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RunOptions {
-    /// The directory to start in
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<String>,
-    /// Set a variable for the command
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<String>,
-    /// Tighten the wall clock, such as `2 s`
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<String>,
-    /// Undo the command's file changes when it fails
-    #[arg(long)]
-    pub(crate) rollback_on_fail: bool,
-    /// Make the run repeatable: fixed clock, random bytes from this seed
-    #[arg(long, value_name = "SEED")]
-    pub(crate) deterministic: Option<u64>,
-}
-
-#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct History {
-    /// How many
-    #[arg(long, default_value_t = 20)]
+    /// At most so many
+    #[arg(long, default_value_t = 20, value_name = "COUNT")]
     pub(crate) limit: usize,
-    /// Show one run with its output
-    #[arg(value_name = "RUN")]
-    pub(crate) run: Option<i64>,
+    /// Only what began since then: `10m`, `2h` or `3d` ago, or a date such as 2026-11-16T08:30
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<i64>,
+    /// Only commands that contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) grep: Option<String>,
+    #[command(subcommand)]
+    pub(crate) verb: Option<HistoryVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryVerb {
+    /// Show one run: how it ended, what it printed, used and changed
+    Show {
+        /// Its number
+        run: i64,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
@@ -122,8 +158,48 @@ pub(crate) struct Import {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Fork {
+    /// The file to create; must not exist
+    #[arg(value_name = "FILE")]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Presets {
-    /// Only this one, with the reason of each limit
-    #[arg(value_name = "PRESET")]
-    pub(crate) name: Option<Preset>,
+    #[command(subcommand)]
+    pub(crate) verb: Option<PresetsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetsVerb {
+    /// All presets side by side
+    List,
+    /// One preset, with the reason of each limit
+    Show {
+        /// Which one
+        preset: Preset,
+    },
+    /// Where two presets differ
+    Diff {
+        /// The first
+        from: Preset,
+        /// The second
+        to: Preset,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Man {
+    /// The directory to write to
+    pub(crate) directory: PathBuf,
+}
+
+fn since(text: &str) -> anyhow::Result<i64> {
+    crate::time::since(text, crate::time::now())
 }

@@ -1,21 +1,50 @@
 //! The verbs, one file each.
 
-pub(crate) mod bash;
-pub(crate) mod export;
-pub(crate) mod history;
-pub(crate) mod import;
-pub(crate) mod presets;
-pub(crate) mod python;
+mod bash;
+mod check;
+mod completions;
+mod export;
+mod fork;
+mod fs;
+mod history;
+mod import;
+mod info;
+mod kv;
+mod man;
+mod presets;
+mod python;
 mod run;
 
 use std::path::{Path, PathBuf};
 
 use runtime::{Builder, Host, Sandbox};
 
-use crate::args::Global;
+use crate::args::{Args, Global, Verb};
+use crate::exit::Code;
+use crate::printer::{Hinted, Printer};
 
 /// The sandbox's file when none is named.
 const DEFAULT_DATABASE: &str = "sandlite.db";
+
+/// Does what the words say.
+pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
+    let global = &args.global;
+    match &args.verb {
+        Verb::Bash(bash) => bash::run(global, bash, printer),
+        Verb::Python(python) => python::run(global, python, printer),
+        Verb::Fs(files) => fs::run(global, files, printer),
+        Verb::Kv(kv) => kv::run(global, kv, printer),
+        Verb::History(history) => history::run(global, history, printer),
+        Verb::Export(export) => export::run(global, export, printer),
+        Verb::Import(import) => import::run(global, import, printer),
+        Verb::Fork(fork) => fork::run(global, fork, printer),
+        Verb::Check => check::run(global, printer),
+        Verb::Info => info::run(global, printer),
+        Verb::Presets(presets) => presets::run(presets, printer),
+        Verb::Completions(completions) => completions::run(completions, printer),
+        Verb::Man(man) => man::run(man, printer),
+    }
+}
 
 /// The database to use, if any: the one named, else the default one if it is there.
 fn database(global: &Global) -> Option<PathBuf> {
@@ -23,20 +52,62 @@ fn database(global: &Global) -> Option<PathBuf> {
 }
 
 /// A sandbox as the options say.
-fn builder(global: &Global) -> anyhow::Result<Builder> {
-    let host = Host::builder().progress(|what| eprintln!("{what} …")).build()?;
-    let mut builder = Sandbox::builder().host(&host).preset(global.preset);
-    if let Some(path) = database(global) {
-        builder = builder.database(path);
+fn builder(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
+    let teller = printer.clone();
+    let host = Host::builder().progress(move |what| {
+        teller.verbose(what);
+        teller.progress().spin(what);
+    });
+    let builder = Sandbox::builder().host(&host.build()?).preset(global.preset);
+    match database(global) {
+        Some(path) => {
+            printer.verbose(format_args!("using `{}`", path.display()));
+            Ok(builder.database(path))
+        }
+        None => {
+            printer.verbose("using a sandbox in memory");
+            Ok(builder)
+        }
     }
-    Ok(builder)
 }
 
-/// The sandbox of a verb that makes no sense without a file.
-fn existing(global: &Global) -> anyhow::Result<Sandbox> {
-    match database(global) {
-        Some(path) if path.exists() => Ok(builder(global)?.open()?),
-        Some(path) => anyhow::bail!("`{}` does not exist", path.display()),
-        None => anyhow::bail!("no sandbox here: name one with `--db FILE`"),
+/// The sandbox of a verb that makes no sense without a file, created if the user named one.
+fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
+    if database(global).is_none() {
+        return Err(no_sandbox());
     }
+    Ok(builder(global, printer)?.open()?)
+}
+
+/// The sandbox of a verb that changes what is there.
+fn existing(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
+    Ok(known(global, printer)?.open()?)
+}
+
+/// The sandbox of a verb that only looks: nothing is written, and whoever is working in it is not disturbed.
+fn looking(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
+    Ok(known(global, printer)?.read_only().open()?)
+}
+
+fn known(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
+    match database(global) {
+        Some(path) if path.exists() => builder(global, printer),
+        Some(path) => {
+            let hint = "any command creates it: `sandlite --db FILE bash -c true`";
+            Err(Hinted::error(format!("`{}` does not exist", path.display()), hint))
+        }
+        None => Err(no_sandbox()),
+    }
+}
+
+fn no_sandbox() -> anyhow::Error {
+    Hinted::error(format!("there is no `{DEFAULT_DATABASE}` here"), "name the sandbox with `--db FILE`")
+}
+
+/// The result of a verb whose failure is an answer: told, and exit code 1.
+fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
+    outcome.unwrap_or_else(|error| {
+        printer.error(&error);
+        Code::Failure
+    })
 }

@@ -9,12 +9,14 @@ use runtime::ExitStatus;
 pub(crate) enum Code {
     /// It worked.
     Success,
-    /// What was asked for is not there.
-    NotFound,
+    /// The answer is no: not there, not possible, not sound.
+    Failure,
     /// Sandlite itself failed.
     Sandlite,
     /// The guest's own code: its exit status, 128 plus its signal, 124 for time and compute, 137 for memory.
     Guest(u8),
+    /// A signal told us to stop.
+    Signal(u8),
 }
 
 impl From<&ExitStatus> for Code {
@@ -23,13 +25,25 @@ impl From<&ExitStatus> for Code {
     }
 }
 
-impl From<Code> for ExitCode {
+impl From<Code> for u8 {
     fn from(code: Code) -> Self {
         match code {
-            Code::Success => Self::SUCCESS,
-            Code::NotFound => Self::from(1),
-            Code::Sandlite => Self::from(125),
-            Code::Guest(code) => Self::from(code),
+            Code::Success => 0,
+            Code::Failure => 1,
+            Code::Sandlite => 125,
+            Code::Guest(code) => code,
+            Code::Signal(signal) => signal.saturating_add(128),
         }
     }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(u8::from(code))
+    }
+}
+
+/// Ends the process now, from whatever thread, as a signal asks.
+pub(crate) fn by_signal(signal: i32) -> ! {
+    std::process::exit(signal.saturating_add(128))
 }

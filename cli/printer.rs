@@ -1,18 +1,86 @@
 //! The terminal: the only place that prints.
+//!
+//! Text is data: a guest's names and output may hold anything, so whatever reaches a terminal is tamed first (T-ISO-07).
 
+mod tame;
+
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use runtime::{LimitReached, Stream};
+use serde_json::json;
+
+use crate::progress::Progress;
+pub(crate) use tame::Tamer;
 
 /// Prints for a person or for a program.
+#[derive(Clone, Debug)]
 pub(crate) struct Printer {
     json: bool,
+    verbose: bool,
+    stdout: Sink,
+    stderr: Sink,
+    progress: Progress,
+}
+
+/// What one of our streams leads to.
+#[derive(Clone, Copy, Debug)]
+struct Sink {
+    is_terminal: bool,
+    colour: bool,
+}
+
+impl Sink {
+    fn new(is_terminal: bool) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self { is_terminal, colour: is_terminal && !plain && !dumb }
+    }
+
+    fn paint(self, colour: Colour, text: impl Display) -> String {
+        if self.colour { format!("\x1b[{}m{text}\x1b[0m", colour.code()) } else { text.to_string() }
+    }
+}
+
+/// The few colours we use; text says the same without them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Colour {
+    /// What went wrong.
+    Red,
+    /// What went well.
+    Green,
+    /// What deserves a look.
+    Yellow,
+    /// What is a name or a place.
+    Blue,
+    /// What helps.
+    Cyan,
+    /// What may be skipped.
+    Dim,
+    /// What heads a part.
+    Bold,
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Red => "1;31",
+            Self::Green => "32",
+            Self::Yellow => "33",
+            Self::Blue => "1;34",
+            Self::Cyan => "36",
+            Self::Dim => "2",
+            Self::Bold => "1",
+        }
+    }
 }
 
 impl Printer {
-    /// Prints JSON objects instead of text when `json`.
-    pub(crate) fn new(json: bool) -> Self {
-        Self { json }
+    /// Prints JSON objects instead of text when `json`; tells what it does when `verbose`.
+    pub(crate) fn new(json: bool, verbose: bool) -> Self {
+        let (stdout, stderr) = (Sink::new(io::stdout().is_terminal()), Sink::new(io::stderr().is_terminal()));
+        Self { json, verbose, stdout, stderr, progress: Progress::new(stderr.is_terminal && !json) }
     }
 
     /// Whether results are JSON.
@@ -20,84 +88,134 @@ impl Printer {
         self.json
     }
 
+    /// What shows that something takes long.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// Prints one JSON value.
-    pub(crate) fn json(&mut self, value: &serde_json::Value) {
-        let _ = writeln!(io::stdout(), "{value}");
+    pub(crate) fn json(&self, value: &serde_json::Value) {
+        self.line(&value.to_string());
     }
 
     /// Prints a line of a result.
-    pub(crate) fn line(&mut self, line: &str) {
+    pub(crate) fn line(&self, line: &str) {
+        self.progress.clear();
         let _ = writeln!(io::stdout(), "{line}");
     }
 
+    /// Prints bytes of a result, tamed on a terminal.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.progress.clear();
+        let mut tamer = Tamer::new(self.stdout.is_terminal);
+        io::stdout().write_all(&tamer.tame(bytes))?;
+        io::stdout().write_all(&tamer.finish())?;
+        io::stdout().flush()
+    }
+
+    /// Text that others wrote, as it may be shown where results go: on a terminal, one harmless line.
+    pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.stdout.is_terminal { tame::line(text).into() } else { text.into() }
+    }
+
+    /// Text of a result in a colour, where there are colours.
+    pub(crate) fn paint(&self, colour: Colour, text: impl Display) -> String {
+        self.stdout.paint(colour, text)
+    }
+
+    /// Tells what is being done, when asked to.
+    pub(crate) fn verbose(&self, what: impl Display) {
+        if self.verbose {
+            self.progress.clear();
+            let _ = writeln!(io::stderr(), "{}", self.stderr.paint(Colour::Dim, what));
+        }
+    }
+
     /// Prints an error with its causes and what to do about it.
-    pub(crate) fn error(&mut self, error: &anyhow::Error) {
+    pub(crate) fn error(&self, error: &anyhow::Error) {
+        let known = error.chain().find_map(|cause| cause.downcast_ref::<runtime::Error>());
+        let hint = error.downcast_ref::<Hinted>().map(|hinted| hinted.hint.clone());
+        let hint = hint.or_else(|| known.and_then(runtime::Error::hint));
+        let causes = causes(error);
+        if self.json {
+            self.json(&json!({ "error": error.to_string(), "causes": causes, "hint": hint }));
+            return;
+        }
+        self.progress.clear();
+        let tamed = |text: &str| if self.stderr.is_terminal { tame::line(text) } else { text.to_owned() };
         let mut stderr = io::stderr();
-        let _ = writeln!(stderr, "error: {error}");
-        for cause in error.chain().skip(1) {
-            let _ = writeln!(stderr, "  caused by: {cause}");
+        let _ = writeln!(stderr, "{} {}", self.stderr.paint(Colour::Red, "error:"), tamed(&error.to_string()));
+        for cause in causes {
+            let _ = writeln!(stderr, "  caused by: {}", tamed(&cause));
         }
-        if let Some(hint) = error.downcast_ref::<runtime::Error>().and_then(runtime::Error::hint) {
-            let _ = writeln!(stderr, "\nhint: {hint}");
+        if let Some(hint) = hint {
+            self.hint(&hint);
         }
+    }
+
+    /// Says what could be done.
+    pub(crate) fn hint(&self, hint: &str) {
+        let _ = writeln!(io::stderr(), "{} {hint}", self.stderr.paint(Colour::Cyan, "hint:"));
     }
 
     /// Says that a limit ended a command.
-    pub(crate) fn limit(&mut self, reached: &LimitReached) {
-        let mut stderr = io::stderr();
-        let _ = writeln!(stderr, "error: {reached}\nhint: {}", reached.hint());
+    pub(crate) fn limit(&self, reached: &LimitReached) {
+        self.progress.clear();
+        let _ = writeln!(io::stderr(), "{} {reached}", self.stderr.paint(Colour::Red, "error:"));
+        self.hint(reached.hint());
     }
-}
 
-/// Passes a guest's output on: byte for byte, but harmless where a terminal would obey it (T-ISO-07).
-pub(crate) fn pass_on(stream: Stream) -> impl FnMut(&[u8]) + Send + 'static {
-    let tame = match stream {
-        Stream::Stdout => io::stdout().is_terminal(),
-        Stream::Stderr => io::stderr().is_terminal(),
-    };
-    move |bytes| {
-        let tamed = if tame { tame_controls(bytes) } else { bytes.to_vec() };
-        let _ = match stream {
-            Stream::Stdout => io::stdout().write_all(&tamed).and_then(|()| io::stdout().flush()),
-            Stream::Stderr => io::stderr().write_all(&tamed),
+    /// Passes a guest's output on as it comes: byte for byte, but harmless where a terminal would obey it, unless `raw`.
+    pub(crate) fn pass_on(&self, stream: Stream, raw: bool) -> impl FnMut(&[u8]) + Send + 'static {
+        let progress = self.progress.clone();
+        let sink = match stream {
+            Stream::Stdout => self.stdout,
+            Stream::Stderr => self.stderr,
         };
-    }
-}
-
-/// Replaces what a terminal would obey, but for line ends and tabs, by a visible sign. C1 controls are two bytes in UTF-8:
-/// 0xC2 and one of 0x80 to 0x9F.
-fn tame_controls(bytes: &[u8]) -> Vec<u8> {
-    let mut tamed = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        match byte {
-            b'\n' | b'\t' | b'\r' | 0x20..=0x7e => tamed.push(byte),
-            0x00..=0x1f | 0x7f => tamed.extend_from_slice("\u{fffd}".as_bytes()),
-            0xc2 if after.first().is_some_and(|next| (0x80..=0x9f).contains(next)) => {
-                tamed.extend_from_slice("\u{fffd}".as_bytes());
-                rest = after.get(1..).unwrap_or_default();
-            }
-            _ => tamed.push(byte),
+        let mut tamer = Tamer::new(sink.is_terminal && !raw);
+        move |bytes| {
+            progress.clear();
+            let tamed = tamer.tame(bytes);
+            let _ = match stream {
+                Stream::Stdout => io::stdout().write_all(&tamed).and_then(|()| io::stdout().flush()),
+                Stream::Stderr => io::stderr().write_all(&tamed),
+            };
         }
     }
-    tamed
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(bytes: &[u8], expected: &str) {
-        assert_eq!(String::from_utf8_lossy(&tame_controls(bytes)), expected);
+// A message that repeats its cause is said once.
+fn causes(error: &anyhow::Error) -> Vec<String> {
+    let mut said = error.to_string();
+    let mut causes = Vec::new();
+    for cause in error.chain().skip(1) {
+        let text = cause.to_string();
+        if !said.ends_with(&text) {
+            causes.push(text.clone());
+        }
+        said = text;
     }
+    causes
+}
 
-    // T-ISO-07.
-    #[test]
-    fn what_a_terminal_would_obey_is_made_harmless() {
-        check(b"plain\ttext\n", "plain\ttext\n");
-        check(b"\x1b[2J\x1b]0;owned\x07", "\u{fffd}[2J\u{fffd}]0;owned\u{fffd}");
-        check("\u{9b}31m".as_bytes(), "\u{fffd}31m");
-        check("grün ✓".as_bytes(), "grün ✓");
+/// An error of the command line itself, with what to do about it.
+#[derive(Debug)]
+pub(crate) struct Hinted {
+    message: String,
+    hint: String,
+}
+
+impl Hinted {
+    /// An error with a remedy.
+    pub(crate) fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self { message: message.into(), hint: hint.into() })
     }
 }
+
+impl Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Hinted {}

@@ -1,8 +1,13 @@
 //! The README's commands do what the README shows: every `console` block is run, in order, in one fresh directory.
 
+#[path = "cli/agree.rs"]
+mod agree;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use agree::line_agrees;
 
 /// One command of a block, and the lines that the README shows below it.
 struct Shown {
@@ -50,19 +55,6 @@ fn every_command_prints_what_the_readme_shows() {
     assert!(run >= 5, "the README shows only {run} commands");
 }
 
-// Times differ from run to run: a line of the README may say `…` for any text.
 fn agrees(shown: &str, seen: &str) -> bool {
-    let (shown, seen): (Vec<_>, Vec<_>) = (shown.lines().collect(), seen.lines().collect());
-    shown.len() == seen.len() && shown.iter().zip(&seen).all(|(shown, seen)| line_agrees(shown, seen))
-}
-
-fn line_agrees(shown: &str, seen: &str) -> bool {
-    let mut rest = seen;
-    let parts: Vec<&str> = shown.split('…').collect();
-    for (index, part) in parts.iter().enumerate() {
-        let found = if index == 0 { rest.starts_with(part).then_some(0) } else { rest.find(part) };
-        let Some(at) = found else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.is_empty() || shown.ends_with('…')
+    shown.lines().count() == seen.lines().count() && shown.lines().zip(seen.lines()).all(|(shown, seen)| line_agrees(shown, seen))
 }

@@ -1,17 +1,21 @@
 //! `sandlite export`.
 
+use serde_json::json;
+
 use crate::args::{Export, Global};
 use crate::exit::Code;
 use crate::printer::Printer;
 
-pub(crate) fn run(global: &Global, args: &Export, printer: &mut Printer) -> anyhow::Result<Code> {
-    let sandbox = super::existing(global)?;
+pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = super::existing(global, printer)?;
+    let slow = printer.progress().slow("writing the snapshot");
     sandbox.export(&args.to)?;
+    drop(slow);
     let size = std::fs::metadata(&args.to).map(|metadata| metadata.len()).unwrap_or(0);
     if printer.is_json() {
-        printer.json(&serde_json::json!({ "path": args.to, "bytes": size }));
+        printer.json(&json!({ "path": args.to, "bytes": size }));
     } else {
-        printer.line(&format!("wrote `{}` ({} KB)", args.to.display(), size.div_ceil(1024)));
+        printer.line(&format!("wrote `{}` ({})", args.to.display(), crate::time::size(size)));
     }
     Ok(Code::Success)
 }

@@ -1,70 +1,122 @@
 //! `sandlite history`.
 
-use runtime::Run;
+use std::time::Duration;
 
-use crate::args::{Global, History};
+use runtime::{HistoryFilter, Run, Sandbox};
+use serde_json::{Value, json};
+
+use crate::args::{Global, History, HistoryVerb};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::printer::{Colour, Printer};
+use crate::time;
 
-pub(crate) fn run(global: &Global, args: &History, printer: &mut Printer) -> anyhow::Result<Code> {
-    let sandbox = super::existing(global)?;
-    if let Some(id) = args.run {
-        let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("there is no run {id}") };
-        show(&run, printer);
-        return Ok(Code::Success);
+pub(crate) fn run(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Code> {
+    match &args.verb {
+        Some(HistoryVerb::Show { run }) => {
+            let sandbox = super::looking(global, printer)?;
+            Ok(super::answered(show(&sandbox, *run, printer), printer))
+        }
+        None => list(global, args, printer),
     }
-    let runs = sandbox.history(args.limit)?;
+}
+
+fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = super::looking(global, printer)?;
+    let filter = HistoryFilter { limit: args.limit, since: args.since, grep: args.grep.clone(), ..HistoryFilter::default() };
+    let runs = sandbox.history_with(&filter)?;
     if printer.is_json() {
-        printer.json(&serde_json::to_value(&runs)?);
+        printer.json(&json!({ "runs": runs }));
         return Ok(Code::Success);
     }
     if runs.is_empty() {
-        printer.line("nothing has run here yet");
-        return Ok(Code::NotFound);
+        let narrowed = args.since.is_some() || args.grep.is_some();
+        printer.line(if narrowed { "nothing like that has run here" } else { "nothing has run here yet" });
+        return Ok(Code::Failure);
     }
-    printer.line("  run  exit      time  command");
+    printer.line(&printer.paint(Colour::Bold, "  run  exit      time  command"));
     for run in &runs {
-        printer.line(&line(run));
+        printer.line(&line(run, printer));
     }
     Ok(Code::Success)
 }
 
-fn line(run: &Run) -> String {
-    let exit = match (run.exit_code, run.status) {
-        (Some(code), _) => code.to_string(),
-        (None, status) => status.to_owned(),
+/// One run on one line.
+pub(crate) fn line(run: &Run, printer: &Printer) -> String {
+    let (exit, colour) = match run.exit_code {
+        Some(0) => ("0".to_owned(), Colour::Green),
+        Some(code) => (code.to_string(), Colour::Red),
+        None if run.status == "success" => ("-".to_owned(), Colour::Dim),
+        None => (run.status.to_owned(), Colour::Yellow),
     };
-    let command = run.command.lines().next().unwrap_or_default();
+    let exit = printer.paint(colour, format!("{exit:>4}"));
+    let first = run.command.lines().next().unwrap_or_default();
     let more = if run.command.lines().nth(1).is_some() { " …" } else { "" };
-    let limit = run.limit.as_ref().map(|limit| format!("   [{limit}]")).unwrap_or_default();
-    format!("{:>5}  {exit:>4}  {:>8}  {command}{more}{limit}", run.id, duration(run))
+    let limit = run.limit.as_ref().map(|limit| printer.paint(Colour::Yellow, format!("   [{limit}]"))).unwrap_or_default();
+    let id = run.id;
+    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}", duration(run), printer.foreign(first))
 }
 
 fn duration(run: &Run) -> String {
     let nanos = run.completed.map_or(0, |completed| completed.saturating_sub(run.started));
-    match nanos {
-        0..1_000_000 => format!("{} µs", nanos / 1_000),
-        1_000_000..10_000_000_000 => format!("{} ms", nanos / 1_000_000),
-        _ => format!("{} s", nanos / 1_000_000_000),
-    }
+    time::span(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
 }
 
-fn show(run: &Run, printer: &mut Printer) {
+fn show(sandbox: &Sandbox, id: i64, printer: &Printer) -> anyhow::Result<Code> {
+    let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("there is no run {id}") };
     if printer.is_json() {
-        let mut value = serde_json::to_value(run).unwrap_or_default();
+        let mut value = serde_json::to_value(&run)?;
         value["stdout"] = String::from_utf8_lossy(&run.stdout).into();
         value["stderr"] = String::from_utf8_lossy(&run.stderr).into();
         printer.json(&value);
-        return;
+        return Ok(Code::Success);
     }
-    printer.line(&line(run));
+    let field = |name: &str, value: &str| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<8}"))));
+    field("run", &format!("{} ({})", run.id, printer.foreign(&run.name)));
+    for (index, text) in run.command.lines().enumerate() {
+        field(if index == 0 { "command" } else { "" }, &printer.foreign(text));
+    }
+    field("started", &format!("{} UTC", time::moment(run.started)));
+    field("took", &duration(&run));
+    match run.exit_code {
+        Some(code) => field("exit", &code.to_string()),
+        None => field("status", run.status),
+    }
+    if let Some(limit) = &run.limit {
+        field("limit", limit);
+    }
+    if let Some(error) = &run.error {
+        field("error", &printer.foreign(error));
+    }
+    if let Some(usage) = &run.usage {
+        field("used", &used(usage));
+    }
     for (title, bytes) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for text in String::from_utf8_lossy(bytes).lines() {
-            printer.line(&format!("{title} | {text}"));
+            printer.line(&format!("{} {}", printer.paint(Colour::Dim, format!("{title} |")), printer.foreign(text)));
         }
     }
-    for change in run.changes.iter().filter_map(|changes| changes.as_array()).flatten() {
-        let word = |key: &str| change[key].as_str().unwrap_or_default().to_owned();
-        printer.line(&format!("{:>6} | {}", word("kind"), word("path")));
+    for change in changes(&run) {
+        let word = |key: &str| change[key].as_str().unwrap_or_default();
+        let from = change["from"].as_str().map(|from| format!(" from {}", printer.foreign(from))).unwrap_or_default();
+        let size = change["size"].as_u64().map(|size| format!(" ({})", time::size(size))).unwrap_or_default();
+        field(word("kind"), &format!("{}{from}{size}", printer.foreign(word("path"))));
     }
+    Ok(Code::Success)
+}
+
+/// The files that a run changed, as recorded.
+pub(crate) fn changes(run: &Run) -> impl Iterator<Item = &Value> {
+    run.changes.iter().filter_map(Value::as_array).flatten()
+}
+
+fn used(usage: &Value) -> String {
+    let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+    format!(
+        "{} fuel, {} memory, {} processes, {} read, {} written",
+        number("fuel"),
+        time::size(number("memory_peak")),
+        number("processes"),
+        time::size(number("bytes_read")),
+        time::size(number("bytes_written")),
+    )
 }

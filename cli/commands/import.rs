@@ -1,20 +1,30 @@
 //! `sandlite import`.
 
+use serde_json::json;
+
 use crate::args::{Global, Import};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::printer::{Hinted, Printer};
 
-pub(crate) fn run(global: &Global, args: &Import, printer: &mut Printer) -> anyhow::Result<Code> {
-    let Some(to) = &global.db else { anyhow::bail!("say where to: `sandlite --db NEW.db import {}`", args.from.display()) };
+pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::Result<Code> {
+    let from = args.from.display();
+    let Some(to) = &global.db else {
+        return Err(Hinted::error("import where to?", format!("name the new file: `sandlite --db NEW.db import {from}`")));
+    };
     if to.exists() {
-        anyhow::bail!("`{}` exists: import fills a new sandbox", to.display());
+        return Err(Hinted::error(format!("`{}` exists", to.display()), "import fills a new sandbox: name a new file"));
     }
-    let sandbox = super::builder(global)?.import(&args.from).open()?;
-    let runs = sandbox.history(1)?.first().map_or(0, |run| run.id);
+    if !args.from.exists() {
+        anyhow::bail!("`{from}` does not exist");
+    }
+    let slow = printer.progress().slow("checking and copying the snapshot");
+    let sandbox = super::builder(global, printer)?.import(&args.from).open()?;
+    drop(slow);
+    let runs = sandbox.info()?.runs;
     if printer.is_json() {
-        printer.json(&serde_json::json!({ "path": to, "runs": runs }));
+        printer.json(&json!({ "path": to, "runs": runs }));
     } else {
-        printer.line(&format!("filled `{}` from `{}` ({runs} runs in its history)", to.display(), args.from.display()));
+        printer.line(&format!("filled `{}` from `{from}` ({runs} runs in its history)", to.display()));
     }
     Ok(Code::Success)
 }

@@ -6,10 +6,17 @@ use crate::args::{Global, Python};
 use crate::exit::Code;
 use crate::printer::Printer;
 
-pub(crate) fn run(global: &Global, args: &Python, printer: &mut Printer) -> anyhow::Result<Code> {
-    let command = match &args.command {
-        Some(code) => args.args.iter().fold(Command::python(code), Command::arg),
-        None => Command::python_with(&args.args),
+pub(crate) fn run(global: &Global, args: &Python, printer: &Printer) -> anyhow::Result<Code> {
+    let rest = args.args.iter().cloned();
+    let command = match (&args.command, &args.module) {
+        (Some(code), _) => rest.fold(Command::python(code), Command::arg),
+        (None, Some(module)) => Command::python_with(["-m".to_owned(), module.clone()].into_iter().chain(rest)),
+        (None, None) if args.args.is_empty() => Command::python_with(["-"]),
+        (None, None) => Command::python_with(rest),
     };
-    super::run::run(global, &args.options, command, printer)
+    let code = super::run::run(global, &args.options, command, printer)?;
+    if args.command.is_none() && args.module.is_none() && code == Code::Guest(2) {
+        super::run::hint_at_host_file(args.args.first(), "python", printer);
+    }
+    Ok(code)
 }

@@ -1,73 +1,133 @@
 //! What `bash` and `python` have in common: options of a run, output as it comes, the result.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use runtime::{Command, Output, Overrides, Stream};
+use runtime::{Builder, Command, Output, Overrides, Stream};
+use serde_json::json;
 
 use crate::args::{Global, RunOptions};
 use crate::exit::Code;
-use crate::printer::{Printer, pass_on};
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+
+/// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the shell.
+const TYPING_BEGINS: Duration = Duration::from_millis(150);
 
 /// Runs a command and tells how it went.
-pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &mut Printer) -> anyhow::Result<Code> {
-    let sandbox = super::builder(global)?.open()?;
-    let mut command = feed(with_options(command, options)?);
+pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = with_files(super::builder(global, printer)?, options)?.open()?;
+    let mut command = feed(with_options(command, options), options)?;
     if !printer.is_json() {
-        command = command.on_output(Stream::Stdout, pass_on(Stream::Stdout)).on_output(Stream::Stderr, pass_on(Stream::Stderr));
+        command = command
+            .on_output(Stream::Stdout, printer.pass_on(Stream::Stdout, options.raw))
+            .on_output(Stream::Stderr, printer.pass_on(Stream::Stderr, options.raw));
     }
+    let interrupts = Interrupts::listen()?;
+    interrupts.watch(command.killer());
     let output = sandbox.run(command)?;
+    let signal = interrupts.unwatch();
     if printer.is_json() {
         printer.json(&json(&output));
-    } else if let Some(reached) = output.status.limit() {
-        printer.limit(reached);
+    } else {
+        tell(&output, printer);
     }
-    Ok(Code::from(&output.status))
+    Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
 }
 
-fn with_options(mut command: Command, options: &RunOptions) -> anyhow::Result<Command> {
-    for pair in &options.env {
-        let (name, value) = pair.split_once('=').with_context(|| format!("`--env {pair}` is not NAME=VALUE"))?;
+/// Says what the output itself does not say.
+pub(crate) fn tell(output: &Output, printer: &Printer) {
+    if let Some(reached) = output.status.limit() {
+        printer.limit(reached);
+    }
+    let usage = &output.usage;
+    printer.verbose(format_args!(
+        "run {}: exit {}, {} wall, {} fuel, {} memory, {} processes",
+        output.run,
+        output.status.code(),
+        crate::time::span(usage.wall),
+        usage.fuel,
+        crate::time::size(usage.memory_peak),
+        usage.processes,
+    ));
+}
+
+/// A script that the sandbox does not have may be one of this machine.
+pub(crate) fn hint_at_host_file(script: Option<&String>, verb: &str, printer: &Printer) {
+    if let Some(script) = script.filter(|script| Path::new(script).is_file()) {
+        printer.hint(&format!("`{script}` is a file of this machine: `sandlite {verb} < {script}` runs it"));
+    }
+}
+
+/// The sandbox with the files of this machine that the options name.
+pub(crate) fn with_files(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
+    for (host, guest) in &options.file {
+        let content = std::fs::read(host).with_context(|| format!("cannot read `{}`", host.display()))?;
+        builder = builder.file(guest, content);
+    }
+    Ok(builder)
+}
+
+/// The command as the options want it.
+pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Command {
+    for (name, value) in &options.env {
         command = command.env(name, value);
     }
     if let Some(directory) = &options.cwd {
         command = command.cwd(directory);
     }
-    if let Some(time) = &options.timeout {
-        let wall = time.parse().with_context(|| format!("`--timeout {time}` is not a time"))?;
-        command = command.limits(Overrides { wall: Some(wall), ..Overrides::default() });
-    }
+    let overrides = Overrides { wall: options.timeout, memory: options.memory, compute: options.fuel, ..Overrides::default() };
+    command = command.limits(overrides);
     if options.rollback_on_fail {
         command = command.rollback_on_failure();
     }
     if let Some(seed) = options.deterministic {
         command = command.deterministic(seed);
     }
-    Ok(command)
-}
-
-// Our own input goes in as the command reads it. Nobody waits for the copying: a command that does not read its input
-// ends whether or not the input does.
-fn feed(command: Command) -> Command {
-    if io::stdin().is_terminal() {
-        return command;
-    }
-    let (command, mut stdin) = command.stdin_pipe();
-    thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut stdin));
     command
 }
 
-fn json(output: &Output) -> serde_json::Value {
-    let limit = output.status.limit().map(|reached| {
-        serde_json::json!({
-            "limit": reached.limit.as_str(),
-            "value": reached.value,
-            "used": reached.used,
-            "hint": reached.hint(),
-        })
+// The input goes in as the command reads it. Nobody waits for the copying: a command that does not read its input ends
+// whether or not the input does.
+fn feed(command: Command, options: &RunOptions) -> anyhow::Result<Command> {
+    let (mut source, typed): (Box<dyn Read + Send>, bool) = match &options.stdin {
+        Some(path) => (Box::new(File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?), false),
+        None => (Box::new(io::stdin()), io::stdin().is_terminal()),
+    };
+    if typed && !is_foreground() {
+        return Ok(command);
+    }
+    let (command, mut stdin) = command.stdin_pipe();
+    thread::spawn(move || {
+        if typed {
+            thread::sleep(TYPING_BEGINS);
+        }
+        io::copy(&mut source, &mut stdin)
     });
-    serde_json::json!({
+    Ok(command)
+}
+
+// A background job that reads from its terminal is stopped: it gets no input instead.
+fn is_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// A result as JSON.
+pub(crate) fn json(output: &Output) -> serde_json::Value {
+    let limit = output.status.limit().map(|reached| {
+        json!({ "limit": reached.limit.as_str(), "value": reached.value, "used": reached.used, "hint": reached.hint() })
+    });
+    let status = match &output.status {
+        runtime::ExitStatus::Exited(_) => "exited",
+        runtime::ExitStatus::Limit(_) => "limit",
+        _ => "signaled",
+    };
+    json!({
+        "status": status,
         "exit_code": output.status.code(),
         "stdout": String::from_utf8_lossy(&output.stdout),
         "stderr": String::from_utf8_lossy(&output.stderr),

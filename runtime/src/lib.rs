@@ -28,7 +28,7 @@ pub use error::Error;
 pub use history::{HistoryFilter, Run};
 pub use host::{Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
-pub use presets::{LimitName, Limits, Overrides, Preset};
+pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::{
     Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Output, PythonSession,
     Sandbox, Stream, Summary,

@@ -64,6 +64,14 @@ impl Command {
         Self::new(&guests::SHELL, "bash", "/bin/bash", args, text)
     }
 
+    /// Bash with the arguments of `bash`: a script's path and its arguments, options; nothing for a script on standard input.
+    #[must_use]
+    pub fn bash_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let args: Vec<String> = std::iter::once("bash".to_owned()).chain(args.into_iter().map(Into::into)).collect();
+        let text = args.join(" ");
+        Self::new(&guests::SHELL, "bash", "/bin/bash", args, text)
+    }
+
     /// Python code, as `python3 -c` takes it.
     #[must_use]
     pub fn python(code: impl Into<String>) -> Self {

@@ -1,0 +1,85 @@
+//! The words of everything that runs: `bash` and `python`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use runtime::{ByteSize, WallTime};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Without a command: interactive on a terminal, else a script from standard input.
+The exit code is the command's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
+pub(crate) struct Bash {
+    /// The command line to run
+    #[arg(short = 'c', value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// With -c: $0, $1, …; else a script of the sandbox and its arguments
+    #[arg(value_name = "ARG", trailing_var_arg = true)]
+    pub(crate) args: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Without code: interactive on a terminal, else a script from standard input.
+The exit code is Python's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
+pub(crate) struct Python {
+    /// The code to run
+    #[arg(short = 'c', value_name = "CODE", conflicts_with = "module")]
+    pub(crate) command: Option<String>,
+    /// The module to run
+    #[arg(short = 'm', value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// A script of the sandbox, or - for standard input, and its arguments
+    #[arg(value_name = "ARG", trailing_var_arg = true)]
+    pub(crate) args: Vec<String>,
+}
+
+/// Options of everything that runs.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct RunOptions {
+    /// The directory to start in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// Set a variable for the command
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Copy a file of this machine into the sandbox first
+    #[arg(long, value_name = "HOST:GUEST", value_parser = copied)]
+    pub(crate) file: Vec<(PathBuf, String)>,
+    /// What the command reads, instead of our own standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// Tighten the wall clock, such as `2s` or `500ms`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<WallTime>,
+    /// Tighten the compute budget, in wasm fuel
+    #[arg(long, value_name = "FUEL")]
+    pub(crate) fuel: Option<u64>,
+    /// Tighten the memory, such as `64MB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<ByteSize>,
+    /// Undo the command's file changes when it fails
+    #[arg(long)]
+    pub(crate) rollback_on_fail: bool,
+    /// Make the run repeatable: fixed clock, random bytes from this seed
+    #[arg(long, value_name = "SEED")]
+    pub(crate) deterministic: Option<u64>,
+    /// Let the command control the terminal: colours, cursor, title
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("it has no `=`")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
+    let (host, guest) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or("it has no `:`")?;
+    if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
+}

@@ -1,0 +1,24 @@
+//! `sandlite fork`.
+
+use serde_json::json;
+
+use crate::args::{Fork, Global};
+use crate::exit::Code;
+use crate::printer::{Hinted, Printer};
+
+pub(crate) fn run(global: &Global, args: &Fork, printer: &Printer) -> anyhow::Result<Code> {
+    let to = args.to.display();
+    if args.to.exists() {
+        return Err(Hinted::error(format!("`{to}` exists"), "a fork is a new sandbox: name a new file"));
+    }
+    let sandbox = super::looking(global, printer)?;
+    let slow = printer.progress().slow("copying the sandbox");
+    sandbox.fork_to(&args.to)?;
+    drop(slow);
+    if printer.is_json() {
+        printer.json(&json!({ "path": args.to }));
+    } else {
+        printer.line(&format!("`{to}` goes on from here"));
+    }
+    Ok(Code::Success)
+}

@@ -1,0 +1,70 @@
+//! `sandlite fs`: the sandbox's files from outside. No guest runs.
+
+mod copy;
+mod look;
+
+use runtime::Sandbox;
+
+use crate::args::{Files, FilesVerb, Global};
+use crate::exit::Code;
+use crate::printer::Printer;
+
+/// Where paths that do not begin with `/` start: where commands start.
+const HOME: &str = "/home/user";
+
+pub(crate) fn run(global: &Global, args: &Files, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = match &args.verb {
+        FilesVerb::Put { .. } | FilesVerb::Mkdir { .. } => super::stored(global, printer)?,
+        FilesVerb::Rm { .. } | FilesVerb::Mv { .. } | FilesVerb::Cp { .. } => super::existing(global, printer)?,
+        _ => super::looking(global, printer)?,
+    };
+    Ok(super::answered(act(&sandbox, &args.verb, printer).map(|()| Code::Success), printer))
+}
+
+fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result<()> {
+    match verb {
+        FilesVerb::Ls { long, path } => look::ls(sandbox, &guest(path), *long, printer),
+        FilesVerb::Cat { paths } => paths.iter().try_for_each(|path| look::cat(sandbox, &guest(path), printer)),
+        FilesVerb::Stat { path } => look::stat(sandbox, &guest(path), printer),
+        FilesVerb::Find(find) => look::find(sandbox, &guest(&find.path), find, printer),
+        FilesVerb::Du { path } => look::du(sandbox, &guest(path), printer),
+        FilesVerb::Tree { path } => look::tree(sandbox, &guest(path), printer),
+        FilesVerb::Put { host, guest } => copy::put(sandbox, host, guest.as_deref(), printer),
+        FilesVerb::Get { guest: path, host } => copy::get(sandbox, &guest(path), host.as_deref(), printer),
+        FilesVerb::Rm { recursive, paths } => copy::rm(sandbox, *recursive, paths, printer),
+        FilesVerb::Mkdir { paths } => copy::mkdir(sandbox, paths, printer),
+        FilesVerb::Mv { from, to } => copy::mv(sandbox, &guest(from), &guest(to), printer),
+        FilesVerb::Cp { recursive, from, to } => copy::cp(sandbox, *recursive, &guest(from), &guest(to), printer),
+    }
+}
+
+/// An absolute path of the sandbox, without `.` in it.
+fn guest(path: &str) -> String {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{HOME}/{path}") };
+    let names: Vec<&str> = whole.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+    format!("/{}", names.join("/"))
+}
+
+/// The last name of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// A path below a directory.
+fn below(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_begins_at_the_root_or_at_home() {
+        assert_eq!(guest("/a//b/./c/"), "/a/b/c");
+        assert_eq!(guest("."), "/home/user");
+        assert_eq!(guest("notes/x"), "/home/user/notes/x");
+        assert_eq!(guest("/"), "/");
+        assert_eq!(guest("../../etc"), "/home/user/../../etc");
+    }
+}

@@ -1,0 +1,145 @@
+//! The verbs of `fs` that change or copy: `put`, `get`, `rm`, `mkdir`, `mv`, `cp`.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use runtime::Sandbox;
+use serde_json::json;
+
+use crate::printer::{Hinted, Printer};
+use crate::time;
+
+pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: &Printer) -> anyhow::Result<()> {
+    if host == Path::new("-") {
+        let Some(guest) = guest else {
+            return Err(Hinted::error("standard input has no name", "say where to: `sandlite fs put - /path`"));
+        };
+        let mut content = Vec::new();
+        io::stdin().lock().read_to_end(&mut content).context("cannot read standard input")?;
+        let to = super::guest(guest);
+        sandbox.fs().write(&to, &content)?;
+        done("put", "-", &to, content.len() as u64, printer);
+        return Ok(());
+    }
+    let shown = host.display().to_string();
+    let metadata = fs::metadata(host).with_context(|| format!("cannot read `{shown}`"))?;
+    let name = fs::canonicalize(host).ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    let Some(name) = name else { bail!("`{shown}` has no name: say where to") };
+    let to = inside(sandbox, guest.unwrap_or("."), &name)?;
+    if metadata.is_dir() {
+        bail!("`{shown}` is a directory");
+    }
+    let content = fs::read(host).with_context(|| format!("cannot read `{shown}`"))?;
+    sandbox.fs().write(&to, &content)?;
+    done("put", &shown, &to, content.len() as u64, printer);
+    Ok(())
+}
+
+pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: &Printer) -> anyhow::Result<()> {
+    if host == Some(Path::new("-")) {
+        let content = sandbox.fs().read(guest)?;
+        io::stdout().write_all(&content)?;
+        return Ok(());
+    }
+    let name = super::name_of(guest);
+    let host = match host {
+        Some(host) if host.is_dir() => host.join(name),
+        Some(host) => host.to_owned(),
+        None => PathBuf::from(name),
+    };
+    let shown = host.display().to_string();
+    let content = sandbox.fs().read(guest)?;
+    fs::write(&host, &content).with_context(|| format!("cannot write `{shown}`"))?;
+    done("got", guest, &shown, content.len() as u64, printer);
+    Ok(())
+}
+
+pub(super) fn rm(sandbox: &Sandbox, recursive: bool, paths: &[String], printer: &Printer) -> anyhow::Result<()> {
+    let files = sandbox.fs();
+    let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
+    for path in &paths {
+        if !files.symlink_metadata(path)?.is_dir() {
+            files.remove_file(path)?;
+        } else if recursive {
+            files.remove_dir_all(path)?;
+        } else {
+            return Err(Hinted::error(format!("`{path}` is a directory"), "`fs rm -r` removes it with all below it"));
+        }
+    }
+    if printer.is_json() {
+        printer.json(&json!({ "removed": paths }));
+    }
+    Ok(())
+}
+
+pub(super) fn mkdir(sandbox: &Sandbox, paths: &[String], printer: &Printer) -> anyhow::Result<()> {
+    let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
+    for path in &paths {
+        sandbox.fs().create_dir_all(path)?;
+    }
+    if printer.is_json() {
+        printer.json(&json!({ "created": paths }));
+    }
+    Ok(())
+}
+
+pub(super) fn mv(sandbox: &Sandbox, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
+    let to = inside(sandbox, to, super::name_of(from))?;
+    sandbox.fs().rename(from, &to)?;
+    if printer.is_json() {
+        printer.json(&json!({ "from": from, "to": to }));
+    }
+    Ok(())
+}
+
+pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
+    let files = sandbox.fs();
+    let to = inside(sandbox, to, super::name_of(from))?;
+    if !files.metadata(from)?.is_dir() {
+        files.copy(from, &to)?;
+    } else if !recursive {
+        return Err(Hinted::error(format!("`{from}` is a directory"), "`fs cp -r` copies it with all below it"));
+    } else if super::below(&to, "").starts_with(&super::below(from, "")) {
+        bail!("`{from}` cannot be copied into itself");
+    } else {
+        copy_tree(sandbox, from, &to)?;
+    }
+    if printer.is_json() {
+        printer.json(&json!({ "from": from, "to": to }));
+    }
+    Ok(())
+}
+
+fn copy_tree(sandbox: &Sandbox, from: &str, to: &str) -> anyhow::Result<()> {
+    let files = sandbox.fs();
+    for found in files.walk(from)? {
+        let target = format!("{to}{}", found.path.get(from.len()..).unwrap_or_default());
+        match found.stat.file_type() {
+            runtime::FileType::Directory => {
+                files.create_dir_all(&target)?;
+                files.set_permissions(&target, found.stat.mode & 0o7777)?;
+            }
+            runtime::FileType::File => drop(files.copy(&found.path, &target)?),
+            runtime::FileType::Symlink => files.symlink(&files.read_link(&found.path)?, &target)?,
+        }
+    }
+    Ok(())
+}
+
+/// Where something called `name` goes: into `to` if that is a directory, else it is `to`.
+fn inside(sandbox: &Sandbox, to: &str, name: &str) -> anyhow::Result<String> {
+    let path = super::guest(to);
+    let is_directory = to.ends_with('/') || sandbox.fs().metadata(&path).is_ok_and(|stat| stat.is_dir());
+    Ok(if is_directory { super::below(&path, name) } else { path })
+}
+
+fn done(verb: &str, from: &str, to: &str, bytes: u64, printer: &Printer) {
+    if printer.is_json() {
+        printer.json(&json!({ "from": from, "to": to, "bytes": bytes }));
+    } else {
+        let (from, to) = (printer.foreign(from), printer.foreign(to));
+        printer.line(&format!("{verb} {from} -> {to} ({})", time::size(bytes)));
+    }
+}

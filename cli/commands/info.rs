@@ -1,0 +1,60 @@
+//! `sandlite info`.
+
+use runtime::{Run, Summary};
+use serde_json::json;
+
+use crate::args::Global;
+use crate::exit::Code;
+use crate::printer::{Colour, Printer};
+use crate::time;
+
+/// How many of the last commands are shown.
+const LAST: usize = 5;
+
+pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = super::looking(global, printer)?;
+    let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
+    if printer.is_json() {
+        printer.json(&to_json(&summary, &runs));
+        return Ok(Code::Success);
+    }
+    let field =
+        |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<12}"))));
+    let path = summary.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
+    field("sandbox", path);
+    field("size", time::size(summary.database_bytes));
+    let Summary { files, directories, symlinks, .. } = summary;
+    field("files", format!("{files} files, {directories} directories, {symlinks} links"));
+    field("disk", format!("{} of {}", time::size(summary.disk_used), time::size(summary.disk_allowed)));
+    field("inodes", format!("{} of {}", summary.inodes_used, summary.inodes_allowed));
+    field("keys", summary.keys.to_string());
+    field("history", format!("{} runs", summary.runs));
+    field("format", format!("AgentFS {}, Sandlite {}", summary.schema, summary.format));
+    if !runs.is_empty() {
+        printer.line("");
+        printer.line(&printer.paint(Colour::Bold, "  run  exit      time  last commands"));
+        for run in &runs {
+            printer.line(&super::history::line(run, printer));
+        }
+    }
+    Ok(Code::Success)
+}
+
+fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
+    json!({
+        "path": summary.path,
+        "database_bytes": summary.database_bytes,
+        "files": summary.files,
+        "directories": summary.directories,
+        "symlinks": summary.symlinks,
+        "keys": summary.keys,
+        "runs": summary.runs,
+        "schema": summary.schema,
+        "format": summary.format,
+        "disk_used": summary.disk_used,
+        "disk_allowed": summary.disk_allowed,
+        "inodes_used": summary.inodes_used,
+        "inodes_allowed": summary.inodes_allowed,
+        "last": runs,
+    })
+}

@@ -1,0 +1,84 @@
+//! `sandlite kv`.
+
+use std::io::Read as _;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::args::{Global, Kv, KvVerb};
+use crate::exit::Code;
+use crate::printer::Printer;
+
+pub(crate) fn run(global: &Global, args: &Kv, printer: &Printer) -> anyhow::Result<Code> {
+    match &args.verb {
+        KvVerb::Get { key } => get(global, key, printer),
+        KvVerb::Set { key, value, text } => set(global, key, value, *text, printer),
+        KvVerb::Delete { keys } => delete(global, keys, printer),
+        KvVerb::Keys { prefix } => list(global, prefix, printer),
+    }
+}
+
+fn get(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Code> {
+    let value = super::looking(global, printer)?.kv().get(key)?;
+    match value {
+        None => Ok(super::answered(Err(anyhow::anyhow!("there is no key `{key}`")), printer)),
+        Some(value) if printer.is_json() => {
+            printer.json(&json!({ "key": key, "value": value }));
+            Ok(Code::Success)
+        }
+        Some(value) => {
+            let text = match value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            printer.bytes(format!("{text}\n").as_bytes())?;
+            Ok(Code::Success)
+        }
+    }
+}
+
+fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -> anyhow::Result<Code> {
+    let mut given = value.to_owned();
+    if value == "-" {
+        given.clear();
+        std::io::stdin().read_to_string(&mut given).context("standard input is not text")?;
+    }
+    let parsed = if text { None } else { serde_json::from_str(&given).ok() };
+    let value = parsed.unwrap_or(Value::String(given));
+    super::stored(global, printer)?.kv().set(key, value.clone())?;
+    if printer.is_json() {
+        printer.json(&json!({ "key": key, "value": value }));
+    }
+    Ok(Code::Success)
+}
+
+fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = super::existing(global, printer)?;
+    let mut missing = Vec::new();
+    for key in keys {
+        if !sandbox.kv().delete(key)? {
+            missing.push(key.as_str());
+        }
+    }
+    if printer.is_json() {
+        let deleted: Vec<_> = keys.iter().filter(|key| !missing.contains(&key.as_str())).collect();
+        printer.json(&json!({ "deleted": deleted, "missing": missing }));
+    } else {
+        for key in &missing {
+            printer.error(&anyhow::anyhow!("there is no key `{key}`"));
+        }
+    }
+    Ok(if missing.is_empty() { Code::Success } else { Code::Failure })
+}
+
+fn list(global: &Global, prefix: &str, printer: &Printer) -> anyhow::Result<Code> {
+    let keys = super::looking(global, printer)?.kv().keys(prefix)?;
+    if printer.is_json() {
+        printer.json(&json!({ "keys": keys }));
+    } else {
+        for key in &keys {
+            printer.line(&printer.foreign(key));
+        }
+    }
+    Ok(Code::Success)
+}
