@@ -59,3 +59,19 @@ pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
     let shell = include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL));
     shell.chain(PYTHON_PROGRAMS.map(|name| (name, &PYTHON)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_licence_of_everything_in_python_is_shipped() {
+        for name in ["CPython", "libmpdec", "Expat", "HACL*", "zlib", "SQLite", "wasi-libc and musl"] {
+            assert!(PYTHON_LICENSES.lines().any(|line| line == format!("## {name}")), "{name}");
+        }
+        let (_, more) = PYTHON_LICENSES.split_once("from the package `rustpython-pylib`").unwrap();
+        for text in ["`unittest`", "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2", "CWI LICENSE AGREEMENT"] {
+            assert!(more.contains(text), "{text}");
+        }
+    }
+}

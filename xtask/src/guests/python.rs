@@ -46,6 +46,7 @@ const PACKED: &str = "python.wasm.xz";
 const LIBRARY: &str = "python314.zip";
 const MORE: &str = "python314-more.zip";
 const LICENSES: &str = "THIRD_PARTY_LICENSES.md";
+const MORE_LICENSE: &str = "PSF-LICENSE";
 
 /// Builds what changed into `dist`.
 pub(super) fn build(dist: &Path) -> crate::Outcome {
@@ -74,7 +75,7 @@ pub(super) fn build(dist: &Path) -> crate::Outcome {
     fs::write(dist.join(PACKED), &packed)?;
     fs::write(dist.join(LIBRARY), &library)?;
     fs::write(dist.join(MORE), &more_library)?;
-    fs::copy(package.join(LICENSES), dist.join("python.licenses"))?;
+    fs::write(dist.join("python.licenses"), licenses(&package, &more)?)?;
     fs::write(dist.join("python.sha256"), hex(&Sha256::digest(&module)))?;
     fs::write(&key_file, key)?;
     eprintln!(
@@ -93,6 +94,7 @@ fn home() -> PathBuf {
 // Everything that decides what comes out: the pins, the glue, and how the two are put together.
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
+    hasher.update(include_str!("python.rs"));
     hasher.update(include_str!("python/snapshot.rs"));
     hasher.update(include_str!("python/wasi.rs"));
     for file in files(&home())?.into_iter().filter(|file| file.extension().is_none_or(|ext| ext != "md")) {
@@ -122,6 +124,20 @@ fn sources(library: &Path) -> crate::Fallible<Vec<(String, Vec<u8>)>> {
         }
     }
     Ok(sources)
+}
+
+// What the interpreter's package says of everything linked into it, and the same for the modules that come from elsewhere.
+fn licenses(package: &Path, more: &Path) -> crate::Fallible<String> {
+    let linked = fs::read_to_string(package.join(LICENSES))?;
+    let text = fs::read_to_string(more.join(MORE_LICENSE))?;
+    let modules = MORE_MODULES.map(|module| format!("`{module}`")).join(", ");
+    Ok(format!(
+        "{}\n\n## Modules of CPython's standard library from the package `{MORE_PACKAGE}`\n\n\
+         {modules}: copyright the Python Software Foundation and the CPython developers, with changes by the RustPython \
+         project, under the PSF licence. They are in `{MORE}`, compiled to bytecode.\n\n```text\n{}\n```\n",
+        linked.trim_end(),
+        text.trim_end()
+    ))
 }
 
 // The ordinary client fetches the packages; the lock file pins each by its checksum. Answers what cargo knows of them.
