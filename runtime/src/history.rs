@@ -1,8 +1,12 @@
 //! The history of a sandbox: every run, what it printed, used and changed.
 
-use sqlite_fs::{Call, CallStatus, ChangeKind, Database, FileType, Filter, Transaction};
+use sqlite_fs::{Call, CallStatus, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
 
 use crate::Error;
+use crate::wasi::TOOL_CALL;
+
+/// How many calls of tools survive their command's rollback: what is kept while the rows are gone must be bounded.
+const CALLS_KEPT: usize = 1_000;
 
 /// One recorded run, or call of the library.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -25,6 +29,8 @@ pub struct Run {
     pub exit_code: Option<i32>,
     /// The limit that ended it.
     pub limit: Option<String>,
+    /// The run that made this one, when it is the call of a tool.
+    pub parent: Option<i64>,
     /// When it began, in nanoseconds since 1970.
     pub started: i64,
     /// When it ended.
@@ -85,9 +91,11 @@ impl From<Call> for Run {
             CallStatus::Interrupted => "interrupted",
         };
         let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
+        let parent = parent(&call);
         let run = call.run;
         Self {
             id: call.id,
+            parent,
             name: call.name,
             status,
             started: call.started,
@@ -112,6 +120,31 @@ fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
         FileType::Directory => "directory",
         FileType::Symlink => "symlink",
     })
+}
+
+fn parent(call: &Call) -> Option<i64> {
+    let parameters = call.parameters.as_deref().filter(|_| call.name == TOOL_CALL)?;
+    serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
+}
+
+/// The calls of tools that a run has made so far.
+pub(crate) fn tool_calls(transaction: &Transaction, run: i64) -> Result<Vec<Call>, Error> {
+    let calls = transaction.calls().list(&Filter { limit: CALLS_KEPT, ..Filter::default() })?;
+    let mut made: Vec<_> = calls.into_iter().filter(|call| call.id > run && call.name == TOOL_CALL).collect();
+    made.reverse();
+    Ok(made)
+}
+
+/// Records calls anew that a rollback has undone: the files are as before, but what was asked of the host was asked.
+pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<(), Error> {
+    for call in calls {
+        let command = call.run.as_ref().map_or("", |run| &run.command);
+        let new = NewCall { name: &call.name, parameters: call.parameters.as_deref(), command };
+        let id = transaction.calls().begin(&new)?;
+        let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
+        transaction.calls().finish(id, &outcome)?;
+    }
+    Ok(())
 }
 
 /// What a transaction has changed so far, as the history keeps it; `None` when nothing.

@@ -21,6 +21,7 @@ mod limits;
 mod process;
 mod random;
 mod sandbox;
+mod tools;
 mod vfs;
 mod wasi;
 
@@ -34,3 +35,4 @@ pub use sandbox::{
     Sandbox, Stream, Summary,
 };
 pub use sqlite_fs::{Entry, Export, FileType, FsError, Stat, Violation};
+pub use tools::Tool;

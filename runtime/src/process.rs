@@ -24,4 +24,4 @@ pub(crate) use run::{start, start_first};
 pub(crate) use session::{Idle, Kept, start_kept};
 pub(crate) use state::{Start, State, settle_fuel};
 pub(crate) use table::{Pid, Process, WaitFor};
-pub(crate) use tree::{MemoryCharge, Tree};
+pub(crate) use tree::{MemoryCharge, Outside, Tree};

@@ -24,8 +24,9 @@ use crate::history::{self, HistoryFilter, Run};
 use crate::host::{Host, Prepared};
 use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
-use crate::process::{self, Capture, Fault, Start, Tree};
+use crate::process::{self, Capture, Fault, Outside, Start, Tree};
 use crate::random::Random;
+use crate::tools::{Tool, Tools};
 use crate::vfs::{Device, Vfs};
 use crate::{Error, LimitReached};
 
@@ -56,6 +57,7 @@ pub struct Sandbox {
     limits: Limits,
     env: Vec<(String, String)>,
     cwd: String,
+    tools: Arc<Tools>,
 }
 
 type Program = (Prepared, Start);
@@ -126,9 +128,11 @@ impl Sandbox {
         let id = transaction.calls().begin(&call)?;
         let before = transaction.savepoint()?;
 
-        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, start)?;
+        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, id, start)?;
         if command.rollback_on_failure && !output.status.success() {
+            let tool_calls = history::tool_calls(&transaction, id)?;
             uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
+            uninterrupted(|| history::record_again(&transaction, &tool_calls))?;
         }
         output.run = id;
         uninterrupted(|| record(&transaction, &output))?;
@@ -142,14 +146,16 @@ impl Sandbox {
         request: &Request,
         meter: Meter,
         transaction: Transaction,
+        run: i64,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<(Transaction, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
         };
+        let outside = Outside { tools: Arc::clone(&self.tools), run };
         let descriptors_limit = meter.limits().descriptors;
-        let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random);
+        let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
         let watched = Arc::downgrade(&tree);
@@ -220,6 +226,11 @@ impl Sandbox {
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
         self.recorded.settle();
         history::get(&self.database, run)
+    }
+
+    /// The tools that programs in this sandbox may call.
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter()
     }
 
     /// What a command may use here.

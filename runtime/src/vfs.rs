@@ -69,6 +69,11 @@ impl Vfs {
         Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID } }
     }
 
+    /// The command's transaction.
+    pub(crate) fn transaction(&self) -> &Transaction {
+        &self.rows
+    }
+
     /// Gives the transaction back when the command is over.
     pub(crate) fn into_transaction(self) -> Transaction {
         self.rows

@@ -14,6 +14,8 @@ mod poll;
 mod processes;
 mod register;
 mod startup;
+mod tools;
 mod types;
 
 pub(crate) use register::linker;
+pub(crate) use tools::CALL as TOOL_CALL;

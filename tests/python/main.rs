@@ -8,6 +8,7 @@ mod limits;
 mod session;
 mod shell;
 mod subprocess;
+mod tools;
 
 use std::sync::OnceLock;
 

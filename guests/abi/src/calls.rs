@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::spawn::Request;
 use crate::stat::Stat;
-use crate::{Counter, Disposition, Errno, Signal, WaitStatus, Waited};
+use crate::{Counter, Disposition, Errno, Signal, ToolFailure, WaitStatus, Waited};
 
 mod raw {
     #[link(wasm_import_module = "sandlite")]
@@ -31,6 +31,9 @@ mod raw {
         pub fn fstat(fd: u32, out: *mut [u8; 72]) -> u32;
         pub fn chmod(path: *const u8, length: usize, follow: u32, mode: u32) -> u32;
         pub fn chown(path: *const u8, length: usize, follow: u32, uid: u32, gid: u32) -> u32;
+        pub fn tools(as_json: u32, length: *mut usize) -> u32;
+        pub fn tool(name: *const u8, name_length: usize, args: *const u8, args_length: usize, length: *mut usize) -> u32;
+        pub fn answer(buffer: *mut u8, length: usize) -> u32;
         pub fn count(counter: u32, amount: u32) -> u32;
     }
 }
@@ -205,6 +208,32 @@ pub fn chmod(path: &[u8], follow: bool, mode: u32) -> Result<(), Errno> {
 pub fn chown(path: &[u8], follow: bool, uid: u32, gid: u32) -> Result<(), Errno> {
     // SAFETY: the path outlives the call.
     check(unsafe { raw::chown(path.as_ptr(), path.len(), u32::from(follow), uid, gid) })
+}
+
+/// What of the embedding program may be called: a line for each tool, or a list in JSON.
+pub fn tools(as_json: bool) -> Result<Vec<u8>, Errno> {
+    let mut length = 0;
+    // SAFETY: the result outlives the call.
+    check(unsafe { raw::tools(u32::from(as_json), &raw mut length) })?;
+    answer(length)
+}
+
+/// Calls a tool with arguments in JSON: its result in JSON, or its complaint.
+pub fn tool(name: &[u8], args: &[u8]) -> Result<Result<Vec<u8>, ToolFailure>, Errno> {
+    let mut length = 0;
+    // SAFETY: both buffers and the result outlive the call, and the host writes only the result.
+    check(unsafe { raw::tool(name.as_ptr(), name.len(), args.as_ptr(), args.len(), &raw mut length) })?;
+    let mut answer = answer(length)?;
+    let failed = answer.first() != Some(&0);
+    answer.drain(..1.min(length));
+    Ok(if failed { Err(ToolFailure::decode(&answer)) } else { Ok(answer) })
+}
+
+fn answer(length: usize) -> Result<Vec<u8>, Errno> {
+    let mut buffer = vec![0; length];
+    // SAFETY: the host writes at most `length` bytes of the buffer, which outlives the call.
+    check(unsafe { raw::answer(buffer.as_mut_ptr(), buffer.len()) })?;
+    Ok(buffer)
 }
 
 /// Tells the host something that a limit watches. ECANCELED says that the limit is met: flush and exit at once, for the

@@ -14,10 +14,12 @@ pub mod errno;
 mod signal;
 pub mod spawn;
 pub mod stat;
+mod tool;
 mod wait;
 
 pub use errno::Errno;
 pub use signal::{Disposition, Signal};
+pub use tool::ToolFailure;
 pub use wait::{WAIT_NO_HANG, WaitStatus, Waited};
 
 /// The name of the import module on the wasm side.

@@ -17,6 +17,7 @@ import _bashkit
 import _bashkit_boot
 import _sandlite_os
 import _sandlite_process
+import _sandlite_tools
 from _sandlite import ask
 
 EXECUTABLE = "/usr/bin/python3"
@@ -408,6 +409,7 @@ def settle():
     """Make the interpreter at home: called once, before its memory is kept."""
     _sandlite_os.install()
     _sandlite_process.install()
+    _sandlite_tools.install()
     _forget_foreign()
     sys.meta_path.append(Missing)
     sys.executable = sys._base_executable = EXECUTABLE

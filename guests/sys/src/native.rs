@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use abi::{Counter, Disposition, Signal, WAIT_NO_HANG, WaitStatus, Waited};
+use abi::{Counter, Disposition, Signal, ToolFailure, WAIT_NO_HANG, WaitStatus, Waited};
 
 use crate::{Action, NEW_GROUP, Request, Stat};
 
@@ -333,6 +333,17 @@ pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     let flags = if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW };
     // SAFETY: the path outlives the call.
     check(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), uid, gid, flags) }).map(drop)
+}
+
+/// Outside a sandbox there is nobody who offers tools.
+pub fn tools(as_json: bool) -> io::Result<Vec<u8>> {
+    Ok(if as_json { b"[]".to_vec() } else { Vec::new() })
+}
+
+/// Outside a sandbox there is nobody who offers tools.
+pub fn tool(name: &[u8], _args: &[u8]) -> io::Result<Result<Vec<u8>, ToolFailure>> {
+    let message = format!("there is no tool `{}`: the host offers none", String::from_utf8_lossy(name));
+    Ok(Err(ToolFailure { kind: b"unknown".to_vec(), message: message.into_bytes() }))
 }
 
 /// Tells the host something that a limit watches: nobody does here.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use abi::calls;
-use abi::{Counter, Disposition, Errno, Signal, Waited};
+use abi::{Counter, Disposition, Errno, Signal, ToolFailure, Waited};
 
 use crate::{Request, Stat};
 
@@ -145,6 +145,16 @@ pub fn chmod(path: &Path, follow: bool, mode: u32) -> io::Result<()> {
 /// Sets the owner and group of a file; `u32::MAX` leaves one as it is.
 pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     calls::chown(&absolute(path)?, follow, uid, gid).map_err(error)
+}
+
+/// What of the embedding program may be called: a line for each tool, or a list in JSON.
+pub fn tools(as_json: bool) -> io::Result<Vec<u8>> {
+    calls::tools(as_json).map_err(error)
+}
+
+/// Calls a tool with arguments in JSON: its result in JSON, or its complaint.
+pub fn tool(name: &[u8], args: &[u8]) -> io::Result<Result<Vec<u8>, ToolFailure>> {
+    calls::tool(name, args).map_err(error)
 }
 
 /// Tells the host something that a limit watches. `false`: the limit is met, flush and exit at once.

@@ -18,6 +18,7 @@ mod quote;
 mod size;
 mod table;
 mod text;
+mod tool;
 mod uutils;
 mod version;
 

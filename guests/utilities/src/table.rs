@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::program::run;
-use crate::{absent, basic, date, files, identity, processes, text, uutils};
+use crate::{absent, basic, date, files, identity, processes, text, tool, uutils};
 
 /// A utility: arguments in (its own name first), exit status out.
 type Program = fn(Vec<OsString>) -> i32;
@@ -114,6 +114,7 @@ programs! {
     "tee" => text::tee::main,
     "test" => files::test::test,
     "timeout" => processes::timeout::main,
+    "tool" => tool::main,
     "touch" => files::touch::main,
     "tr" => text::tr::main,
     "true" => basic::r#true,

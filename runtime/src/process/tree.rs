@@ -15,6 +15,7 @@ use crate::clock::GuestClock;
 use crate::host::Host;
 use crate::limits::Meter;
 use crate::random::Random;
+use crate::tools::Tools;
 use crate::vfs::Vfs;
 
 /// A command's processes.
@@ -29,9 +30,22 @@ pub(crate) struct Tree {
     pub(crate) clock: GuestClock,
     /// Their random bytes.
     pub(crate) random: Random,
+    /// What they may call of the embedding program.
+    pub(crate) tools: Arc<Tools>,
+    /// The command's row in the history; 0 when it has none.
+    pub(crate) run: i64,
     table: Mutex<Table>,
     over: AtomicBool,
     alive: Arc<Alive>,
+}
+
+/// What of the embedding program a command's processes can reach, and in whose name.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    /// The functions they may call.
+    pub(crate) tools: Arc<Tools>,
+    /// The command's row in the history; 0 when it has none.
+    pub(crate) run: i64,
 }
 
 /// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
@@ -84,13 +98,16 @@ impl Alive {
 
 impl Tree {
     /// A command without processes.
-    pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random) -> Arc<Self> {
+    pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random, outside: Outside) -> Arc<Self> {
+        let Outside { tools, run } = outside;
         Arc::new(Self {
             host,
             meter,
             vfs,
             clock,
             random,
+            tools,
+            run,
             table: Mutex::default(),
             over: AtomicBool::new(false),
             alive: Arc::default(),

@@ -1,6 +1,7 @@
 //! How a sandbox is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use presets::{Limits, Overrides, Preset};
@@ -12,6 +13,7 @@ use super::record::{Call, Recorded, as_user};
 use crate::Error;
 use crate::clock;
 use crate::host::Host;
+use crate::tools::{Tool, Tools};
 
 /// Settings of a [`Sandbox`].
 ///
@@ -29,6 +31,7 @@ pub struct Builder {
     files: Vec<(String, Vec<u8>)>,
     power_safe: bool,
     read_only: bool,
+    tools: Vec<Tool>,
 }
 
 /// How long reading a snapshot may take.
@@ -105,6 +108,13 @@ impl Builder {
         self
     }
 
+    /// Lets programs in the sandbox call a function of this program; without one they can call none.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
     #[must_use]
     pub fn power_safe(mut self) -> Self {
@@ -123,9 +133,10 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When the database cannot be opened, the snapshot is refused, or a limit is zero or raised.
+    /// When the database cannot be opened, the snapshot is refused, a limit is zero or raised, or a tool makes no sense.
     pub fn open(self) -> Result<Sandbox, Error> {
         let limits = self.preset.limits().tighten(&self.overrides)?;
+        let tools = Arc::new(Tools::new(self.tools)?);
         let host = match self.host {
             Some(host) => host,
             None => Host::builder().build()?,
@@ -152,7 +163,7 @@ impl Builder {
             furnish(&database, &cwd)?;
             seed(&recorded, &self.files)?;
         }
-        Ok(Sandbox { host, database, recorded, power_safe: self.power_safe, limits, env, cwd })
+        Ok(Sandbox { host, database, recorded, power_safe: self.power_safe, limits, env, cwd, tools })
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Command, Output, Sandbox, UMASK};
 use crate::Error;
 use crate::clock::GuestClock;
 use crate::limits::Meter;
-use crate::process::{self, Idle, Kept, Tree};
+use crate::process::{self, Idle, Kept, Outside, Tree};
 use crate::random::Random;
 use crate::vfs::Vfs;
 
@@ -43,7 +43,7 @@ impl Sandbox {
         let nothing = Database::options().open()?.begin(None)?;
         let vfs = Arc::new(Vfs::new(nothing));
         let meter = Meter::new(self.limits.clone());
-        let tree = Tree::new(self.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine);
+        let tree = Tree::new(self.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
         let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
         Ok(PythonSession { sandbox: self.clone(), idle, kept: None })
     }

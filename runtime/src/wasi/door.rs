@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::call::Call;
 use super::memory::MAX_PATH_BYTES;
-use super::{files, metadata};
+use super::{files, metadata, tools};
 use crate::clock;
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
@@ -202,6 +202,11 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
             let signal = Signal::from_raw(signal).filter(|signal| ![Signal::KILL, Signal::STOP].contains(signal));
             let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
             Ok(encoded(&[call.state.process.set_disposition(signal.ok_or(Errno::INVAL)?, disposition) as u32]))
+        }
+        b"tools" => Ok(tools::listed(call, true)),
+        b"tool" => {
+            let (name, arguments) = field(body).ok_or(Errno::INVAL)?;
+            tools::perform(call, name, arguments)
         }
         _ => Err(Errno::NOSYS.into()),
     }

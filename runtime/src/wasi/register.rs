@@ -5,7 +5,7 @@ use wasmtime::{Caller, Engine, Linker};
 
 use super::call::{enter, enter_engine};
 use super::paths::{OpenFlags, PathArgument};
-use super::{clocks, door, files, paths, poll, processes, startup};
+use super::{clocks, door, files, paths, poll, processes, startup, tools};
 use crate::Error;
 use crate::process::{self, Ended, Fault, State};
 
@@ -157,6 +157,9 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "fstat" (fd: u32, out: u32) => |call| processes::fstat(call, fd, out);
         "chmod" (pointer: u32, length: u32, follow: u32, mode: u32) => |call| processes::chmod(call, (pointer, length), follow, mode);
         "chown" (pointer: u32, length: u32, follow: u32, uid: u32, gid: u32) => |call| processes::chown(call, (pointer, length), follow, uid, gid);
+        "tools" (as_json: u32, out: u32) => |call| tools::list(call, as_json, out);
+        "tool" (name: u32, name_length: u32, arguments: u32, arguments_length: u32, out: u32) => |call| tools::tool(call, (name, name_length), (arguments, arguments_length), out);
+        "answer" (buffer: u32, length: u32) => |call| tools::answer(call, buffer, length);
         "count" (counter: u32, amount: u32) => |call| processes::count(call, counter, amount);
     }
     linker.func_wrap(abi::MODULE, "fork", |mut caller: Caller<'_, State>, closure: u32, out: u32| {

@@ -1,0 +1,268 @@
+//! Host tools: functions of the embedding program that programs in the sandbox may call by name, with JSON in and out.
+//!
+//! Knows nothing of processes or of how a guest calls; `wasi/tools.rs` does.
+
+mod schema;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::Error;
+
+/// Longest name of a tool.
+const MAX_NAME_BYTES: usize = 64;
+
+/// Longest complaint of a tool that a guest is shown.
+const MAX_COMPLAINT_BYTES: usize = 4 << 10;
+
+type Action = dyn Fn(Value) -> Result<Value, String> + Send + Sync;
+
+/// A function that programs in a sandbox may call.
+///
+/// From Python it is `from sandlite import tools; tools.add(a=1, b=2)`, from bash `tool add '{"a": 1, "b": 2}'`. Arguments
+/// are checked against the schema before the function sees them; each call is a row of the history.
+///
+/// The function runs on a thread of its own, and what it takes counts to the command's time: at the deadline the command
+/// ends and the function's answer is dropped. What it returns as an error is shown to the guest as it is; of a panic the
+/// guest learns nothing but that it happened. The command's transaction is open meanwhile, so a tool must not write to the
+/// sandbox that calls it.
+///
+/// ```no_run
+/// use sandlite_runtime::{Sandbox, Tool};
+///
+/// let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}"#;
+/// let add = Tool::new("add", "Adds two numbers.", schema, |args| {
+///     Ok((args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)).into())
+/// });
+/// let sandbox = Sandbox::builder().tool(add).open()?;
+/// assert_eq!(sandbox.python("from sandlite import tools; print(tools.add(1, 2))")?.stdout, b"3\n");
+/// assert_eq!(sandbox.bash(r#"tool add '{"a": 1, "b": 2}'"#)?.stdout, b"3\n");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    name: String,
+    description: String,
+    schema: String,
+    action: Arc<Action>,
+}
+
+impl Tool {
+    /// A tool. `schema` is the JSON schema of its arguments, an object: as text, or as a [`serde_json::Value`]. Text keeps
+    /// the order of the properties, which is the order of positional arguments in Python. Checked are `type`,
+    /// `properties`, `required`, `additionalProperties`, `items`, `enum` and `anyOf`.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: impl ToString,
+        action: impl Fn(Value) -> Result<Value, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), description: description.into(), schema: schema.to_string(), action: Arc::new(action) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it does, in words.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The JSON schema of its arguments, as text.
+    #[must_use]
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Why a call of a tool has no result, as the guest is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// One of `unknown`, `invalid`, `failed`.
+    pub(crate) kind: &'static str,
+    /// What to read.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// The tools of a sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    tools: Vec<(Tool, Value)>,
+    as_json: String,
+    as_text: String,
+}
+
+impl Tools {
+    /// Checks names and schemas.
+    pub(crate) fn new(tools: Vec<Tool>) -> Result<Self, Error> {
+        let mut checked: Vec<(Tool, Value)> = Vec::with_capacity(tools.len());
+        for tool in tools {
+            if !is_name(&tool.name) {
+                let name = &tool.name;
+                return Err(Error::Invalid(format!(
+                    "`{name}` cannot be the name of a tool: use 1 to {MAX_NAME_BYTES} letters, digits, `_`, `-` or `.`"
+                )));
+            }
+            if checked.iter().any(|(known, _)| known.name == tool.name) {
+                return Err(Error::Invalid(format!("there are two tools called `{}`", tool.name)));
+            }
+            let schema = schema::parse(&tool.schema)
+                .map_err(|reason| Error::Invalid(format!("the schema of tool `{}` cannot be used: {reason}", tool.name)))?;
+            checked.push((tool, schema));
+        }
+        let as_json = checked.iter().map(|(tool, _)| tool_json(tool)).collect::<Vec<_>>().join(",");
+        let as_text = checked.iter().map(|(tool, _)| tool_line(tool)).collect();
+        Ok(Self { tools: checked, as_json: format!("[{as_json}]"), as_text })
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().map(|(tool, _)| tool)
+    }
+
+    /// Name, description and schema of each, as a JSON list.
+    pub(crate) fn as_json(&self) -> &str {
+        if self.as_json.is_empty() { "[]" } else { &self.as_json }
+    }
+
+    /// A line for each: its name, a tab, what it does.
+    pub(crate) fn as_text(&self) -> &str {
+        &self.as_text
+    }
+
+    /// What a guest wants to call, with arguments that fit.
+    pub(crate) fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Failure> {
+        let Some((tool, schema)) = self.tools.iter().find(|(tool, _)| tool.name == name) else {
+            let reason = if self.tools.is_empty() { "the host offers none" } else { "the host offers others" };
+            return Err(Failure::new("unknown", format!("there is no tool `{name}`: {reason}")));
+        };
+        let arguments: Value = serde_json::from_str(arguments)
+            .map_err(|error| Failure::new("invalid", format!("the arguments are not JSON: {error}")))?;
+        if !arguments.is_object() {
+            return Err(Failure::new("invalid", "the arguments are not a JSON object"));
+        }
+        schema::check(schema, &arguments).map_err(|complaint| Failure::new("invalid", complaint))?;
+        Ok(Prepared { action: Arc::clone(&tool.action), arguments })
+    }
+}
+
+/// A call that has passed the checks.
+pub(crate) struct Prepared {
+    action: Arc<Action>,
+    arguments: Value,
+}
+
+impl Prepared {
+    /// Calls the function; the result as JSON text of at most `largest` bytes.
+    pub(crate) fn run(self, largest: u64) -> Result<String, Failure> {
+        let Self { action, arguments } = self;
+        let result = match catch_unwind(AssertUnwindSafe(|| action(arguments))) {
+            Ok(Ok(value)) => value.to_string(),
+            Ok(Err(complaint)) => return Err(Failure::new("failed", prefix(&complaint, MAX_COMPLAINT_BYTES))),
+            Err(_) => return Err(Failure::new("failed", "the tool itself broke down")),
+        };
+        match result.len() as u64 {
+            length if length > largest => {
+                Err(Failure::new("failed", format!("its result has {length} bytes, and the preset allows {largest}")))
+            }
+            _ => Ok(result),
+        }
+    }
+}
+
+/// At most so many bytes of a text, whole characters.
+pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && !name.starts_with('-')
+}
+
+// The schema goes in as it was written: the order of its properties matters.
+fn tool_json(tool: &Tool) -> String {
+    let (name, description) = (Value::from(tool.name.as_str()), Value::from(tool.description.as_str()));
+    format!("{{\"name\":{name},\"description\":{description},\"schema\":{}}}", tool.schema)
+}
+
+fn tool_line(tool: &Tool) -> String {
+    format!("{}\t{}\n", tool.name, tool.description.lines().next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"{"properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}, "required": ["b"]}"#;
+
+    fn tools(action: impl Fn(Value) -> Result<Value, String> + Send + Sync + 'static) -> Tools {
+        Tools::new(vec![Tool::new("t", "Does it.\nWell.", SCHEMA, action)]).unwrap()
+    }
+
+    #[test]
+    fn names_are_checked_and_single() {
+        let named = |name: &str| Tool::new(name, "", "{}", Ok);
+        for name in ["", "a b", "-x", "a/b", "é", &"x".repeat(65)] {
+            assert!(Tools::new(vec![named(name)]).is_err(), "{name:?}");
+        }
+        let twice = Tools::new(vec![named("a"), named("a")]).unwrap_err();
+        assert_eq!(twice.to_string(), "there are two tools called `a`");
+    }
+
+    #[test]
+    fn the_list_keeps_the_schema_as_written() {
+        let tools = tools(Ok);
+        let expected = format!(r#"[{{"name":"t","description":"Does it.\nWell.","schema":{SCHEMA}}}]"#);
+        assert_eq!((tools.as_json(), tools.as_text()), (expected.as_str(), "t\tDoes it.\n"));
+        assert_eq!(Tools::default().as_json(), "[]");
+    }
+
+    #[test]
+    fn what_is_not_offered_or_does_not_fit_is_not_called() {
+        let kind = |name: &str, arguments: &str| tools(Ok).prepare(name, arguments).err().map(|failure| failure.kind);
+        assert_eq!(kind("t", r#"{"b": 1}"#), None);
+        assert_eq!(kind("u", "{}"), Some("unknown"));
+        for arguments in ["", "1", "[1]", "{}", r#"{"b": "1"}"#, "{\"b\": 1"] {
+            assert_eq!(kind("t", arguments), Some("invalid"), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_without_details() {
+        let broken = tools(|_| panic!("/home/secret"));
+        let failure = broken.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100).unwrap_err();
+        assert_eq!(failure.message, "the tool itself broke down");
+    }
+
+    #[test]
+    fn a_result_is_bounded() {
+        let large = tools(|_| Ok("x".repeat(98).into()));
+        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100).is_ok());
+        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(99).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! Calls of host tools: decoded, counted, recorded, and waited for as long as the command has time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use abi::Errno;
+use serde_json::{Value, json};
+use sqlite_fs::{NewCall, Outcome};
+
+use super::call::Call;
+use crate::process::wait::{Waiters, block};
+use crate::process::{Fault, MemoryCharge};
+use crate::tools::{Failure, Prepared, prefix};
+
+/// The kind of call, as the history has it.
+pub(crate) const CALL: &str = "tool";
+
+/// How much of the arguments and of the result the history keeps.
+const RECORDED_BYTES: usize = 8 << 10;
+
+/// Largest arguments.
+const MAX_ARGUMENTS_BYTES: u32 = 4 << 20;
+
+/// Longest name that is looked at.
+const MAX_NAME_BYTES: u32 = 256;
+
+/// `tools`: the list of tools, to be fetched with `answer`.
+pub(super) fn list(call: &mut Call<'_>, as_json: u32, out: u32) -> Result<(), Fault> {
+    call.memory.bytes(out, 4)?;
+    let list = listed(call, as_json != 0);
+    keep(call, list, out)
+}
+
+/// `tool`: calls a tool; what it says is fetched with `answer`.
+pub(super) fn tool(call: &mut Call<'_>, name: (u32, u32), arguments: (u32, u32), out: u32) -> Result<(), Fault> {
+    call.memory.bytes(out, 4)?;
+    let name = call.memory.copy(name.0, name.1, MAX_NAME_BYTES)?;
+    let arguments = call.memory.copy(arguments.0, arguments.1, MAX_ARGUMENTS_BYTES)?;
+    let answer = perform(call, &name, &arguments)?;
+    keep(call, answer, out)
+}
+
+/// `answer`: what `tools` or `tool` said, which is then forgotten.
+pub(super) fn answer(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
+    super::door::take(call, buffer, length)
+}
+
+fn keep(call: &mut Call<'_>, answer: Vec<u8>, out: u32) -> Result<(), Fault> {
+    call.memory.write_u32(out, u32::try_from(answer.len()).map_err(|_| Errno::OVERFLOW)?)?;
+    call.state.answer = answer;
+    Ok(())
+}
+
+/// The list of tools, for a program or for a person.
+pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
+    let tools = &call.state.tree.tools;
+    let list = if as_json { tools.as_json() } else { tools.as_text() }.as_bytes().to_vec();
+    call.charge_bytes(list.len());
+    list
+}
+
+/// Calls a tool. The answer is a 0 and the result as JSON, or a 1, the kind of failure, a line feed and the complaint.
+pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Result<Vec<u8>, Fault> {
+    call.charge_bytes(arguments.len());
+    call.state.tree.meter.count_commands(1)?;
+    let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
+    let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
+    let id = begin(call, name, arguments)?;
+    let result = match call.state.tree.tools.prepare(name, arguments) {
+        Ok(prepared) => run(call, prepared)?,
+        Err(failure) => Err(failure),
+    };
+    finish(call, id, &result)?;
+    let answer = match result {
+        Ok(result) => [&[0], result.as_bytes()].concat(),
+        Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
+    };
+    call.charge_bytes(answer.len());
+    Ok(answer)
+}
+
+// The function runs on a thread of its own, which nobody waits for once the command is over.
+fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure>, Fault> {
+    call.may_wait();
+    let (tree, process) = (&call.state.tree, &call.state.process);
+    let largest = tree.meter.limits().output.0;
+    let said = Arc::new((Mutex::new(None), Waiters::default()));
+    let saying = Arc::clone(&said);
+    let work = move || {
+        let result = prepared.run(largest);
+        *saying.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        saying.1.wake();
+    };
+    thread::Builder::new().name("sandlite tool".to_owned()).spawn(work).map_err(|_| Errno::AGAIN)?;
+    let result = block(tree, process, None, || {
+        said.1.register();
+        said.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    })?;
+    let result = result.ok_or(Errno::AGAIN)?;
+    // The guest is about to hold the result, and while it is copied so does the host.
+    if let Ok(text) = &result {
+        drop(MemoryCharge::take(tree, text.len()).ok_or(Errno::NOMEM)?);
+    }
+    Ok(result)
+}
+
+fn begin(call: &Call<'_>, name: &str, arguments: &str) -> Result<i64, Fault> {
+    let tree = &call.state.tree;
+    let parameters = json!({ "tool": name, "arguments": recorded(arguments), "parent": tree.run }).to_string();
+    let command = format!("tool {name} {}", prefix(arguments, RECORDED_BYTES));
+    let new = NewCall { name: CALL, parameters: Some(&parameters), command: &command };
+    Ok(tree.vfs.transaction().calls().begin(&new).map_err(|_| Errno::IO)?)
+}
+
+fn finish(call: &Call<'_>, id: i64, result: &Result<String, Failure>) -> Result<(), Fault> {
+    let text = result.as_ref().ok().map(|text| recorded(text).to_string());
+    let error = result.as_ref().err().map(|failure| format!("{}: {}", failure.kind, failure.message));
+    let outcome = Outcome { result: text.as_deref(), error: error.as_deref(), ..Outcome::default() };
+    Ok(call.state.tree.vfs.transaction().calls().finish(id, &outcome).map_err(|_| Errno::IO)?)
+}
+
+// JSON as it is, when it is short; else the beginning of its text.
+fn recorded(text: &str) -> Value {
+    let short = Some(text).filter(|text| text.len() <= RECORDED_BYTES);
+    short.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(prefix(text, RECORDED_BYTES)))
+}

@@ -1,0 +1,188 @@
+//! Host tools: what the embedding program offers can be called, and nothing else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use runtime::{Builder, Command, LimitName, Overrides, Sandbox, Tool};
+use serde_json::{Value, json};
+
+use super::{check_error, host, texts};
+
+const ADD: &str = r#"{"type": "object", "required": ["a", "b"], "additionalProperties": false,
+    "properties": {"b": {"type": "integer", "description": "the first"}, "a": {"type": "integer"}, "mode": {"enum": ["plain", "loud"]}}}"#;
+
+fn builder() -> Builder {
+    let add = Tool::new("add", "Adds two numbers.\nExactly.", ADD, |args: Value| {
+        let sum = args["b"].as_i64().unwrap_or(0) * 10 + args["a"].as_i64().unwrap_or(0);
+        Ok(if args["mode"] == "loud" { format!("{sum}!").into() } else { sum.into() })
+    });
+    let refuse = Tool::new("refuse-all", "Never works.", json!({}), |_| Err("not today".to_owned()));
+    let panic = Tool::new("panic", "Breaks.", json!({}), |_| panic!("a secret of the host"));
+    let echo = Tool::new("echo", "Gives back what it is given.", json!({}), Ok);
+    Sandbox::builder().host(host()).tool(add).tool(refuse).tool(panic).tool(echo)
+}
+
+fn sandbox() -> Sandbox {
+    builder().open().unwrap()
+}
+
+#[track_caller]
+fn check(code: &str, stdout: &str) {
+    let output = sandbox().python(format!("from sandlite import tools, ToolError\n{code}")).unwrap();
+    assert_eq!((texts(&output), output.status.code()), ((stdout.to_owned(), String::new()), 0), "{code}");
+}
+
+#[track_caller]
+fn check_bash(script: &str, stdout: &str, stderr: &str, code: u8) {
+    let output = sandbox().bash(script).unwrap();
+    assert_eq!((texts(&output), output.status.code()), ((stdout.to_owned(), stderr.to_owned()), code), "{script}");
+}
+
+#[test]
+fn python_calls_by_name_and_by_place() {
+    check("print(tools.add(a=1, b=2), tools.add(2, 1), tools.add(2, a=1), tools.call('add', {'a': 1, 'b': 2}))", "21 21 21 21\n");
+    check("print(repr(tools.add(1, 1, 'loud')))", "'11!'\n");
+    check("x = {'list': [1, 2.5, None, True, 'é\\n'], 'o': {}}; print(tools.echo(**x) == x)", "True\n");
+    check("import sandlite.tools as t; from sandlite.tools import add; print(t.add(1, 2), add(1, 2))", "12 12\n");
+}
+
+#[test]
+fn python_sees_what_there_is() {
+    check(
+        "print([tool['name'] for tool in tools.list()], dir(tools))",
+        "['add', 'refuse-all', 'panic', 'echo'] ['ToolError', 'add', 'call', 'echo', 'list', 'panic', 'refuse-all']\n",
+    );
+    check("import inspect; print(tools.add.__name__, inspect.signature(tools.add))", "add (b, a, mode=None)\n");
+    check(
+        "print(tools.add.__doc__)",
+        "Adds two numbers.\nExactly.\n\n    b: integer - the first\n    a: integer\n    mode: optional\n",
+    );
+    check(
+        "help(tools.add)",
+        "Help on function add in module sandlite.tools:\n\nadd(b, a, mode=None)\n    Adds two numbers.\n    Exactly.\n\n        b: integer - the first\n        a: integer\n        mode: optional\n\n",
+    );
+}
+
+#[test]
+fn errors_are_exceptions_without_details_of_the_host() {
+    let catch = |call: &str| format!("try: {call}\nexcept ToolError as error: print(error.kind, error.tool, '|', error)");
+    check(&catch("tools.add(a=1)"), "invalid add | add: `b` is missing\n");
+    check(&catch("tools.add('x', 1)"), "invalid add | add: `b` must be of type integer, not string\n");
+    check(&catch("tools.add(1, 2, mode='x')"), "invalid add | add: `mode` must be one of \"plain\", \"loud\"\n");
+    check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not taken\n");
+    check(&catch("tools.refuse_all()"), "failed refuse-all | refuse-all: not today\n");
+    check(&catch("tools.panic()"), "failed panic | panic: the tool itself broke down\n");
+    check(&catch("tools.call('nothing')"), "unknown nothing | nothing: there is no tool `nothing`: the host offers others\n");
+    let output = sandbox().python("from sandlite import tools\ntools.refuse_all()").unwrap();
+    let expected = "Traceback (most recent call last):\n  File \"<string>\", line 2, in <module>\n    tools.refuse_all()\n    ~~~~~~~~~~~~~~~~^^\nsandlite.ToolError: refuse-all: not today\n";
+    assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
+}
+
+#[test]
+fn none_registered_none_callable() {
+    check_error("from sandlite import tools; tools.add(1)", "AttributeError: there is no tool 'add': the host offers none");
+    check_error(
+        "from sandlite import tools; tools.call('add')",
+        "sandlite.ToolError: add: there is no tool `add`: the host offers none",
+    );
+    super::check("from sandlite import tools; print(tools.list())", "[]\n");
+    let output = super::sandbox().bash("tool --list; tool add '{}'").unwrap();
+    assert_eq!(
+        (texts(&output).1.as_str(), output.status.code()),
+        ("tool: add: there is no tool `add`: the host offers none\n", 2)
+    );
+}
+
+#[test]
+fn bash_calls_with_json() {
+    check_bash(r#"tool add '{"a": 1, "b": 2}'"#, "21\n", "", 0);
+    check_bash(r#"echo '{"a": 1, "b": 2}' | tool add | tr 1 x"#, "2x\n", "", 0);
+    check_bash("tool echo", "{}\n", "", 0);
+    check_bash(
+        "tool -l",
+        "add\tAdds two numbers.\nrefuse-all\tNever works.\npanic\tBreaks.\necho\tGives back what it is given.\n",
+        "",
+        0,
+    );
+    check_bash("tool --list --json | jq -r '.[0].name'", "add\n", "", 0);
+    check_bash("tool refuse-all", "", "tool: refuse-all: not today\n", 1);
+    check_bash("tool add '{}'", "", "tool: add: `a` is missing\n", 2);
+    check_bash("tool add '{'", "", "tool: add: the arguments are not JSON: EOF while parsing an object at line 1 column 1\n", 2);
+}
+
+#[test]
+fn calls_are_history_with_their_parent() {
+    let sandbox = sandbox();
+    let output = sandbox.bash("tool add '{\"a\": 1, \"b\": 2}'; tool refuse-all").unwrap();
+    let history = sandbox.history(10).unwrap();
+    let seen: Vec<_> = history.iter().map(|run| (run.name.as_str(), run.parent, run.status, run.command.as_str())).collect();
+    let run = output.run;
+    assert_eq!(
+        seen,
+        [
+            ("tool", Some(run), "error", "tool refuse-all {}"),
+            ("tool", Some(run), "success", "tool add {\"a\": 1, \"b\": 2}"),
+            ("bash", None, "success", "tool add '{\"a\": 1, \"b\": 2}'; tool refuse-all"),
+        ]
+    );
+}
+
+#[test]
+fn calls_stay_in_the_history_when_files_are_rolled_back() {
+    let sandbox = sandbox();
+    let code = "from sandlite import tools\nopen('f', 'w').write(str(tools.echo(x=1)))\nraise SystemExit(3)";
+    sandbox.run(Command::python(code).rollback_on_failure()).unwrap();
+    assert_eq!(sandbox.bash("ls").unwrap().stdout, b"");
+    let names: Vec<_> = sandbox.history(10).unwrap().into_iter().map(|run| run.name).collect();
+    assert_eq!(names, ["bash", "tool", "python"]);
+}
+
+#[test]
+fn the_deadline_does_not_wait_for_a_tool() {
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = std::sync::Mutex::new(blocked);
+    let slow = Tool::new("slow", "Takes its time.", "{}", move |_| {
+        let _ = blocked.lock().map(|blocked| blocked.recv());
+        Ok(Value::Null)
+    });
+    let sandbox = Sandbox::builder().host(host()).tool(slow).open().unwrap();
+    let wall = Overrides { wall: Some("300 ms".parse().unwrap()), ..Overrides::default() };
+    let command = Command::python("from sandlite import tools\nprint('before')\ntools.slow()").limits(wall);
+    let output = sandbox.run(command).unwrap();
+    assert_eq!(output.status.limit().map(|reached| reached.limit), Some(LimitName::Wall));
+    assert_eq!(output.stdout, b"before\n");
+    let last = sandbox.history(1).unwrap().remove(0);
+    assert_eq!((last.name.as_str(), last.status), ("tool", "interrupted"));
+    drop(release);
+}
+
+#[test]
+fn calls_are_counted() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let tick = Tool::new("tick", "", "{}", move |_| Ok(counted.fetch_add(1, Ordering::SeqCst).into()));
+    let sandbox = Sandbox::builder().host(host()).tool(tick).open().unwrap();
+    let commands = Overrides { commands: Some(20), ..Overrides::default() };
+    let output = sandbox.run(Command::python("from sandlite import tools\nwhile True: tools.tick()").limits(commands)).unwrap();
+    assert_eq!(output.status.limit().map(|reached| reached.limit), Some(LimitName::Commands));
+    assert_eq!(count.load(Ordering::SeqCst), 20);
+}
+
+#[test]
+fn results_are_bounded_as_output_is() {
+    let large = Tool::new("large", "", "{}", |_| Ok("x".repeat(2 << 20).into()));
+    let sandbox = Sandbox::builder().host(host()).tool(large).open().unwrap();
+    let output = Overrides { output: Some("1 MB".parse().unwrap()), ..Overrides::default() };
+    let code = "from sandlite import tools, ToolError\ntry: tools.large()\nexcept ToolError as error: print(error)";
+    let limited = sandbox.run(Command::python(code).limits(output)).unwrap();
+    assert_eq!(texts(&limited).0, "large: its result has 2097154 bytes, and the preset allows 1048576\n");
+    assert_eq!(sandbox.python("from sandlite import tools; print(len(tools.large()))").unwrap().stdout, b"2097152\n");
+}
+
+#[test]
+fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
+    let error = builder().tool(Tool::new("x y", "", "{}", Ok)).open().err().unwrap();
+    assert!(error.to_string().starts_with("`x y` cannot be the name of a tool"), "{error}");
+    let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
+    assert!(error.to_string().starts_with("the schema of tool `x` cannot be used"), "{error}");
+}
