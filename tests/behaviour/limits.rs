@@ -92,3 +92,9 @@ fn a_very_deep_recursion_ends_the_guest_alone() {
     let output = bash("f() { f; }; f");
     assert!(!output.status.success());
 }
+
+#[test]
+fn pipelines_subshells_and_substitutions_fit_the_tightest_preset() {
+    let output = strict().bash("seq 30 | sort -rn | (head -n 1; cat <(echo $(echo in)) > /tmp/x); cat /tmp/x").unwrap();
+    assert_eq!((output.stdout, output.stderr), (b"30\nin\n".to_vec(), Vec::new()));
+}
