@@ -54,7 +54,8 @@ fn database(global: &Global) -> Option<PathBuf> {
 /// A sandbox as the options say.
 fn builder(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
     let teller = printer.clone();
-    let host = Host::builder().progress(move |what| {
+    // One command at a time: as many processes as it may have, and an interpreter that is kept.
+    let host = Host::builder().processes(global.preset.limits().processes + 1).progress(move |what| {
         teller.verbose(what);
         teller.progress().spin(what);
     });

@@ -2,6 +2,7 @@
 //!
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::backup::Backup;
@@ -102,9 +103,14 @@ pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> 
     ))
 }
 
-/// Makes a fresh database in memory from one made before: copying its pages is much quicker than creating its tables.
+/// Makes a fresh database in memory. From the second on it is copied from one made before: copying its pages is much quicker
+/// than creating its tables, but a program that only ever makes one should not make two.
 pub(crate) fn create_in_memory(connection: &mut Connection, now: i64) -> rusqlite::Result<()> {
     static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);
+    static MADE_ONE: AtomicBool = AtomicBool::new(false);
+    if !MADE_ONE.swap(true, Ordering::Relaxed) {
+        return create(connection, now);
+    }
     let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
     if template.is_none() {
         let made = Connection::open_in_memory()?;

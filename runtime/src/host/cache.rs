@@ -1,11 +1,14 @@
 //! Compiled guests on disk: compiled once per module, engine version and settings, then mapped into memory at each start.
 //!
 //! The only `unsafe` of this crate is here: the engine trusts compiled code, so it may only come from a directory that is
-//! ours alone (0700), with the hash it was written with (T-SUP-02).
+//! ours alone (0700), from a file of ours (0600) with the hash it was written with (T-SUP-02). Hashing 30 MB at each start
+//! would be most of the start, so a *seal* beside the file says which file had the right hash: its inode, size and both
+//! times. The kernel changes a file's ctime at every write, rename, link and change of attributes, so a file that was
+//! altered, copied or restored no longer fits its seal and is hashed again.
 #![expect(unsafe_code, reason = "wasmtime can only load compiled modules through `unsafe`")]
 #![expect(clippy::disallowed_methods, reason = "the cache is the one part of the runtime that has files of its own")]
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -55,25 +58,45 @@ impl Cache {
 
     fn load(&self, engine: &Engine, name: &str) -> Option<Module> {
         let directory = self.directory.as_deref().filter(|directory| is_private(directory))?;
-        let mut file = File::open(directory.join(name)).ok()?;
-        check_hash(&mut file).ok()?;
-        // SAFETY: the directory is ours alone, and the content of this very open file has the hash it was written with.
+        let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let mut file = OpenOptions::new().read(true).custom_flags(no_follow).open(directory.join(name)).ok()?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && is_ours(metadata))?;
+        let (seal, identity) = (directory.join(format!("{name}.seal")), identity(&metadata));
+        if fs::read(&seal).ok().as_deref() != Some(identity.as_bytes()) {
+            check_hash(&mut file).ok()?;
+            // Without a seal the next start hashes again, which is only slower.
+            let _ = write_beside(&seal, &[identity.as_bytes()]);
+        }
+        // SAFETY: directory and file are ours alone, and the content of this very open file has the hash it was written
+        // with: checked now, or when it was sealed.
         unsafe { Module::deserialize_open_file(engine, file) }.ok()
     }
 
-    // Written beside and renamed: another process sees the whole file or none.
     fn store(&self, name: &str, compiled: &[u8]) -> io::Result<()> {
         let directory = self.directory.as_deref().ok_or(io::ErrorKind::NotFound)?;
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         if !is_private(directory) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let partial = directory.join(format!("{name}.{}", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
-        file.write_all(compiled)?;
-        file.write_all(blake3::hash(compiled).as_bytes())?;
-        fs::rename(&partial, directory.join(name))
+        write_beside(&directory.join(name), &[compiled, blake3::hash(compiled).as_bytes()])
     }
+}
+
+// Written beside and renamed: another process sees the whole file or none.
+fn write_beside(path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    pieces.iter().try_for_each(|piece| file.write_all(piece))?;
+    // A seal must not outlive what it vouches for when the power fails.
+    file.sync_data()?;
+    fs::rename(&partial, path)
+}
+
+// What the kernel says of a file that nobody has touched since.
+fn identity(file: &Metadata) -> String {
+    let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+    format!("{} {} {} {times:?}\n", file.dev(), file.ino(), file.size())
 }
 
 // A compiled module is an ELF file; the hash behind its end disturbs nobody.
@@ -92,8 +115,11 @@ fn check_hash(file: &mut File) -> io::Result<()> {
 }
 
 fn is_private(directory: &Path) -> bool {
-    let Ok(metadata) = fs::symlink_metadata(directory) else { return false };
-    metadata.is_dir() && metadata.mode() & 0o077 == 0 && metadata.uid() == rustix::process::getuid().as_raw()
+    fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir() && is_ours(&metadata))
+}
+
+fn is_ours(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o077 == 0 && metadata.uid() == rustix::process::getuid().as_raw()
 }
 
 fn default_directory() -> Option<PathBuf> {
@@ -121,5 +147,51 @@ impl Hasher for Blake3Hasher {
     fn finish(&self) -> u64 {
         let hash = self.0.finalize();
         u64::from_le_bytes(hash.as_bytes().first_chunk::<8>().copied().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::engine;
+
+    const NAME: &str = "test.cwasm";
+
+    fn stored() -> (tempfile::TempDir, Cache, Engine) {
+        let directory = tempfile::tempdir().unwrap();
+        let (cache, engine) = (Cache::new(Some(directory.path().join("cache"))), engine::new(1, engine::Metering::Full).unwrap());
+        let compiled = engine.precompile_module(&wat::parse_str("(module)").unwrap()).unwrap();
+        cache.store(NAME, &compiled).unwrap();
+        (directory, cache, engine)
+    }
+
+    // T-SUP-02.
+    #[test]
+    fn a_sealed_file_that_was_altered_is_refused_even_with_its_old_time() {
+        let (directory, cache, engine) = stored();
+        assert!(cache.load(&engine, NAME).is_some());
+        let path = directory.path().join("cache").join(NAME);
+        assert!(path.with_extension("cwasm.seal").exists());
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[100] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        assert!(cache.load(&engine, NAME).is_none());
+    }
+
+    #[test]
+    fn a_file_or_directory_that_others_may_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let (directory, cache, engine) = stored();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let place = directory.path().join("cache");
+        set(&place.join(NAME), 0o666);
+        assert!(cache.load(&engine, NAME).is_none());
+        set(&place.join(NAME), 0o600);
+        set(&place, 0o755);
+        assert!(cache.load(&engine, NAME).is_none());
+        set(&place, 0o700);
+        assert!(cache.load(&engine, NAME).is_some());
     }
 }
