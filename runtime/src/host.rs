@@ -17,6 +17,7 @@ use crate::Error;
 use crate::process::State;
 use crate::wasi;
 use cache::Cache;
+pub use engine::Metering;
 use ticker::Ticker;
 use workers::Workers;
 
@@ -50,11 +51,13 @@ pub(crate) struct Prepared {
 
 /// Settings of a [`Host`].
 ///
-/// Defaults: compiled guests are kept in `$SANDLITE_CACHE`, else in `sandlite` under the user's cache directory; no
-/// progress is told.
+/// Defaults: compiled guests are kept in `$SANDLITE_CACHE`, else in `sandlite` under the user's cache directory; a thousand
+/// processes at once; no progress is told.
 #[derive(Default)]
 pub struct HostBuilder {
     cache: Option<PathBuf>,
+    processes: Option<u32>,
+    metering: Metering,
     progress: Option<Progress>,
 }
 
@@ -63,6 +66,22 @@ impl HostBuilder {
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(directory.into());
+        self
+    }
+
+    /// How many guest processes can be alive at once, over all sandboxes: 1 000 unless told otherwise. A program that runs one
+    /// command at a time starts sooner with fewer; a process beyond the number is refused as one beyond the limits is.
+    #[must_use]
+    pub fn processes(mut self, processes: u32) -> Self {
+        self.processes = Some(processes);
+        self
+    }
+
+    /// What the engine counts: all that the limits need, except where what they cost is measured.
+    #[cfg(feature = "unmetered")]
+    #[must_use]
+    pub fn metering(mut self, metering: Metering) -> Self {
+        self.metering = metering;
         self
     }
 
@@ -79,7 +98,7 @@ impl HostBuilder {
     ///
     /// When the machine lacks what the engine needs.
     pub fn build(self) -> Result<Host, Error> {
-        let engine = engine::new()?;
+        let engine = engine::new(self.processes.unwrap_or(engine::SLOTS), self.metering)?;
         let ticker = Ticker::new(engine.clone());
         let cache = Cache::new(self.cache);
         Ok(Host(Arc::new(Shared {

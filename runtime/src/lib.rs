@@ -27,6 +27,8 @@ mod wasi;
 
 pub use error::Error;
 pub use history::{HistoryFilter, Run};
+#[cfg(feature = "unmetered")]
+pub use host::Metering;
 pub use host::{Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};

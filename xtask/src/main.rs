@@ -1,5 +1,6 @@
 //! `cargo xtask`: everything a developer does with this repository, as one program without arcane flags.
 
+mod bench;
 mod check;
 mod demo;
 mod guests;
@@ -20,6 +21,7 @@ Usage: cargo xtask <command>
   demo      set up what is missing, build everything, and take a short tour
   test      every check that CI runs: format, lints, laws, tests
   guests    build the programs of the sandbox to WebAssembly
+  bench     measure: what a command costs, what a preset costs
   record    ask the machine's real bash what each case of tests/bash does
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         "demo" => demo::run_demo(),
         "test" => check::run(),
         "guests" => guests::build().map(drop),
+        "bench" => bench::bench(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -4,6 +4,20 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 
 use crate::Error;
 
+/// What the engine counts while a guest computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metering {
+    /// Fuel and epochs: every limit holds.
+    #[default]
+    Full,
+    /// Epochs alone: the compute limit does not hold.
+    #[cfg(feature = "unmetered")]
+    Time,
+    /// Nothing: a guest that computes for ever cannot be stopped.
+    #[cfg(feature = "unmetered")]
+    None,
+}
+
 /// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
 /// [`HOST_STACK`] besides (T-DOS-09).
 const WASM_STACK: usize = 4 << 20;
@@ -11,9 +25,9 @@ const WASM_STACK: usize = 4 << 20;
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;
 
-/// Guest processes alive at once in one program, over all sandboxes. Address space, not memory: a slot costs nothing
-/// until it is used.
-const SLOTS: u32 = 1_000;
+/// Guest processes alive at once in one program, over all sandboxes, unless its author says otherwise. Address space, not
+/// memory; but each slot's stack has a guard page, and a thousand of them take a millisecond to set up.
+pub(super) const SLOTS: u32 = 1_000;
 
 /// A linear memory's reservation: all that 32-bit wasm can address, so that no access needs a bounds check.
 const MEMORY: usize = 4 << 30;
@@ -22,14 +36,30 @@ const MEMORY: usize = 4 << 30;
 /// page faults. Where the kernel can tell which pages were touched (`PAGEMAP_SCAN`, Linux 6.7) only those are.
 const KEEP_RESIDENT: usize = 1 << 20;
 
+impl Metering {
+    fn counts_fuel(self) -> bool {
+        self == Self::Full
+    }
+
+    fn looks_at_the_clock(self) -> bool {
+        match self {
+            Self::Full => true,
+            #[cfg(feature = "unmetered")]
+            Self::Time => true,
+            #[cfg(feature = "unmetered")]
+            Self::None => false,
+        }
+    }
+}
+
 /// The engine with the settings above.
-pub(super) fn new() -> Result<Engine, Error> {
+pub(super) fn new(slots: u32, metering: Metering) -> Result<Engine, Error> {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
         .cranelift_opt_level(OptLevel::Speed)
-        .consume_fuel(true)
-        .epoch_interruption(true)
+        .consume_fuel(metering.counts_fuel())
+        .epoch_interruption(metering.looks_at_the_clock())
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(WASM_STACK + HOST_STACK)
         // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
@@ -38,16 +68,16 @@ pub(super) fn new() -> Result<Engine, Error> {
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None)
         .generate_address_map(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(slots)));
     Engine::new(&config).map_err(Error::engine("starting with these settings"))
 }
 
-fn pool() -> PoolingAllocationConfig {
+fn pool(slots: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::default();
-    pool.total_core_instances(SLOTS)
-        .total_memories(SLOTS)
-        .total_tables(SLOTS)
-        .total_stacks(SLOTS)
+    pool.total_core_instances(slots)
+        .total_memories(slots)
+        .total_tables(slots)
+        .total_stacks(slots)
         .max_memory_size(MEMORY)
         .table_elements(20_000)
         .max_unused_warm_slots(64)

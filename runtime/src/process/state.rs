@@ -126,7 +126,8 @@ impl State {
 /// Settles with the command's pot: pays for the fuel burnt since the last time and takes all that is left as the new
 /// grant. Called at every tick and after every wait, so processes that run side by side overdraw by a tick at most.
 pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
-    let left = store.get_fuel().unwrap_or(0);
+    // An engine that counts no fuel has no answer: nothing was burnt.
+    let Ok(left) = store.get_fuel() else { return Ok(()) };
     let state = store.data_mut();
     let burnt = state.fuel_granted.saturating_sub(left);
     let granted = state.tree.meter.spend_fuel(burnt);

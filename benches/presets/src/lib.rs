@@ -1,0 +1,17 @@
+//! What the presets cost: the same work under each of them, side by side in one run.
+//!
+//! `cargo xtask bench presets` writes the report into `docs/`; `sandlite bench` prints it for the machine it runs on.
+//!
+//! ```no_run
+//! let report = sandlite_bench::presets(sandlite_bench::Effort::Quick, |step| eprintln!("{step}"))?;
+//! println!("{}", report.table());
+//! # Ok::<(), runtime::Error>(())
+//! ```
+
+mod chart;
+mod measure;
+mod report;
+mod workloads;
+
+pub use measure::{Effort, presets};
+pub use report::{Cell, Report, Row};
