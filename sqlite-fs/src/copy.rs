@@ -10,6 +10,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::options::{Durability, Options};
 use crate::schema;
+use crate::whiteout;
 
 /// What goes into a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,9 @@ INSERT INTO main.fs_dentry SELECT * FROM source.fs_dentry;
 INSERT INTO main.fs_data SELECT * FROM source.fs_data;
 INSERT INTO main.fs_symlink SELECT * FROM source.fs_symlink;
 INSERT OR REPLACE INTO main.fs_config SELECT * FROM source.fs_config;
+";
+const HIDDEN: &str = "
+INSERT INTO main.fs_whiteout (path, parent_path, created_at) SELECT path, parent_path, created_at FROM source.fs_whiteout;
 ";
 const SECRETS: &str = "
 INSERT INTO main.kv_store SELECT * FROM source.kv_store;
@@ -94,7 +98,9 @@ impl Database {
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
         let keys = if export.secrets { SECRETS } else { NO_SECRETS };
         let history = if export.history { HISTORY } else { "" };
-        let copied = target.execute_batch(&format!("BEGIN; {FILES} {keys} {history} COMMIT;"));
+        let hidden = if whiteout::exists(target, "source")? { HIDDEN } else { "" };
+        let tables = if hidden.is_empty() { "" } else { whiteout::TABLE };
+        let copied = target.execute_batch(&format!("BEGIN; {FILES} {tables} {hidden} {keys} {history} COMMIT;"));
         if copied.is_err() && !target.is_autocommit() {
             target.execute_batch("ROLLBACK")?;
         }

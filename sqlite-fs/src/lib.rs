@@ -38,6 +38,7 @@ mod schema;
 mod side;
 mod store;
 mod transaction;
+mod whiteout;
 
 pub use calls::{Call, CallStatus, Calls, Filter, NewCall, Outcome, Run};
 pub use check::Violation;
@@ -55,3 +56,4 @@ pub use quota::{Counts, Quota, Usage};
 pub use reader::Reader;
 pub use store::{Change, ChangeKind};
 pub use transaction::{Savepoint, Transaction};
+pub use whiteout::Whiteouts;

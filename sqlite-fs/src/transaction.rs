@@ -11,6 +11,7 @@ use crate::node::{Entry, FileType, Ino, Stat};
 use crate::path::Tree;
 use crate::quota::Usage;
 use crate::store::{Change, Mark, Store};
+use crate::whiteout::Whiteouts;
 
 /// The single writing transaction, shared by all threads of a command. Dropping it takes everything back.
 pub struct Transaction {
@@ -32,7 +33,7 @@ impl Transaction {
         work(store.as_mut().ok_or(Error::Busy)?)
     }
 
-    fn run<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Fault>) -> Result<T, FsError> {
+    pub(crate) fn run<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Fault>) -> Result<T, FsError> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         store.as_mut().ok_or(FsError::Io)?.run(work).map_err(|fault| fault.as_fs())
     }
@@ -81,6 +82,12 @@ impl Transaction {
     #[must_use]
     pub fn calls(&self) -> Calls<'_> {
         Calls { transaction: self }
+    }
+
+    /// The paths at which an overlay's base is hidden.
+    #[must_use]
+    pub fn whiteouts(&self) -> Whiteouts<'_> {
+        Whiteouts { transaction: self }
     }
 
     /// The inode behind a name, with its type; `.` and `..` too.

@@ -1,0 +1,101 @@
+//! Whiteouts: paths at which a directory below this filesystem (an overlay's base) is hidden. AgentFS's `fs_whiteout`.
+//!
+//! The table is made when the first path is hidden. What is below is somebody else's: this only remembers.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Fault, FsError};
+use crate::rows::split;
+use crate::store::Store;
+use crate::transaction::Transaction;
+
+pub(crate) const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT NOT NULL, created_at INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS idx_fs_whiteout_parent ON fs_whiteout(parent_path);
+";
+
+/// The hidden paths, from inside a transaction.
+pub struct Whiteouts<'a> {
+    pub(crate) transaction: &'a Transaction,
+}
+
+impl Whiteouts<'_> {
+    /// Whether anything is hidden.
+    pub fn any(&self) -> Result<bool, FsError> {
+        self.transaction.run(|store| {
+            Ok(exists(&store.connection, "main")?
+                && store.connection.prepare_cached("SELECT 1 FROM fs_whiteout")?.query_row([], |_| Ok(())).optional()?.is_some())
+        })
+    }
+
+    /// Whether this very path is hidden.
+    pub fn hides(&self, path: &str) -> Result<bool, FsError> {
+        self.transaction.run(|store| {
+            let found = match store.connection.prepare_cached("SELECT 1 FROM fs_whiteout WHERE path=?1") {
+                Ok(mut statement) => statement.query_row([path], |_| Ok(())).optional()?,
+                Err(_) if !exists(&store.connection, "main")? => None,
+                Err(error) => return Err(error.into()),
+            };
+            Ok(found.is_some())
+        })
+    }
+
+    /// Hides an absolute path, and with it everything below: what was hidden there one by one is forgotten.
+    pub fn hide(&self, path: &str) -> Result<(), FsError> {
+        self.transaction.run(|store| store.hide(path))
+    }
+}
+
+impl Store {
+    fn hide(&mut self, path: &str) -> Result<(), Fault> {
+        if !exists(&self.connection, "main")? {
+            self.connection.execute_batch(TABLE)?;
+        }
+        let parent = path.rsplit_once('/').map_or("/", |(parent, _)| if parent.is_empty() { "/" } else { parent });
+        self.connection.prepare_cached("DELETE FROM fs_whiteout WHERE parent_path=?1")?.execute([path])?;
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO fs_whiteout (path, parent_path, created_at) VALUES (?1, ?2, ?3)")?
+            .execute(params![path, parent, split(self.now()).0])?;
+        Ok(())
+    }
+}
+
+/// Whether a database has the table.
+pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<bool> {
+    let query = format!("SELECT 1 FROM {schema}.sqlite_schema WHERE type='table' AND name='fs_whiteout'");
+    Ok(connection.prepare_cached(&query)?.query_row([], |_| Ok(())).optional()?.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Database;
+
+    #[test]
+    fn a_hidden_directory_stands_for_what_is_below_it() {
+        let database = Database::options().open().unwrap();
+        let transaction = database.begin(None).unwrap();
+        assert!(!transaction.whiteouts().any().unwrap());
+        assert!(!transaction.whiteouts().hides("/w/d").unwrap());
+        transaction.whiteouts().hide("/w/d/file").unwrap();
+        transaction.whiteouts().hide("/w/d").unwrap();
+        assert!(transaction.whiteouts().hides("/w/d").unwrap());
+        assert!(!transaction.whiteouts().hides("/w/d/file").unwrap());
+        transaction.commit().unwrap();
+        assert_eq!(database.check().unwrap(), []);
+    }
+
+    #[test]
+    fn hidden_paths_go_along_with_a_fork_and_back_with_a_rollback() {
+        let database = Database::options().open().unwrap();
+        let transaction = database.begin(None).unwrap();
+        transaction.whiteouts().hide("/w/kept").unwrap();
+        let before = transaction.savepoint().unwrap();
+        transaction.whiteouts().hide("/w/back").unwrap();
+        transaction.rollback_to(&before).unwrap();
+        transaction.commit().unwrap();
+        let fork = database.fork(Database::options()).unwrap();
+        let transaction = fork.begin(None).unwrap();
+        assert!(transaction.whiteouts().hides("/w/kept").unwrap());
+        assert!(!transaction.whiteouts().hides("/w/back").unwrap());
+    }
+}
