@@ -59,6 +59,27 @@ pub enum Error {
         /// The version there is (0: none).
         found: u64,
     },
+    /// A host directory is not mounted.
+    #[error("cannot mount `{}` at `{guest}`: {reason}", host.display())]
+    Mount {
+        /// The host directory.
+        host: PathBuf,
+        /// Where it was to be seen.
+        guest: String,
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        hint: Option<&'static str>,
+    },
+    /// A file of the host cannot be used.
+    #[error("cannot use `{}`", path.display())]
+    HostFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// Something the caller gave makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -99,6 +120,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
+            Self::Mount { hint, .. } => hint.map(str::to_owned),
             Self::Changed { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),

@@ -1,8 +1,11 @@
 //! The history of a sandbox: every run, what it printed, used and changed.
 
-use sqlite_fs::{Call, CallStatus, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
+use std::collections::HashSet;
+
+use sqlite_fs::{Call, CallStatus, Change, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
 
 use crate::Error;
+use crate::vfs::OverlayChanges;
 use crate::wasi::TOOL_CALL;
 
 /// How many calls of tools survive their command's rollback: what is kept while the rows are gone must be bounded.
@@ -114,6 +117,24 @@ impl From<Call> for Run {
     }
 }
 
+// A host file that was made a row in order to change it was there before; one that is hidden is gone.
+fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
+    changes.retain(|change| change.file_type != Some(FileType::Directory) || !overlay.copied.contains(&change.path));
+    for change in changes.iter_mut().filter(|change| overlay.copied.contains(&change.path)) {
+        if change.kind == ChangeKind::Created {
+            change.kind = ChangeKind::Modified;
+        }
+    }
+    let known: HashSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let gone = overlay.hidden.iter().filter(|path| !known.contains(path.as_str()));
+    let gone: Vec<Change> =
+        gone.map(|path| Change { path: path.clone(), kind: ChangeKind::Deleted, file_type: None, size: 0 }).collect();
+    if !gone.is_empty() {
+        changes.extend(gone);
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+}
+
 fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
     Some(match file_type? {
         FileType::File => "file",
@@ -148,8 +169,9 @@ pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<
 }
 
 /// What a transaction has changed so far, as the history keeps it; `None` when nothing.
-pub(crate) fn changes_json(transaction: &Transaction) -> Result<Option<String>, Error> {
-    let changes = transaction.changes().map_err(sqlite_fs::Error::from)?;
+pub(crate) fn changes_json(transaction: &Transaction, overlay: &OverlayChanges) -> Result<Option<String>, Error> {
+    let mut changes = transaction.changes().map_err(sqlite_fs::Error::from)?;
+    seen_from_above(&mut changes, overlay);
     if changes.is_empty() {
         return Ok(None);
     }

@@ -33,8 +33,9 @@ pub use host::{Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::{
-    Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Output, PythonSession,
-    Sandbox, Stream, Summary,
+    Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Mount, Output,
+    PythonSession, Sandbox, Stream, Summary,
 };
 pub use sqlite_fs::{Entry, Export, FileType, FsError, Stat, Violation};
 pub use tools::Tool;
+pub use vfs::TreeCopy;

@@ -5,6 +5,7 @@ mod child;
 mod command;
 mod files;
 mod kv;
+mod mount;
 mod output;
 #[cfg(test)]
 mod probes;
@@ -27,7 +28,7 @@ use crate::process::descriptor::{Descriptors, Object, OpenFile};
 use crate::process::{self, Capture, Fault, Outside, Start, Tree};
 use crate::random::Random;
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Device, Vfs};
+use crate::vfs::{Device, MountPoint, OverlayChanges, Vfs};
 use crate::{Error, LimitReached};
 
 pub use builder::Builder;
@@ -36,6 +37,7 @@ use command::Stdin;
 pub use command::{Command, Stream};
 pub use files::{Files, Found};
 pub use kv::{Kv, KvEntry};
+pub use mount::Mount;
 pub use output::{ExitStatus, Output};
 use record::Recorded;
 pub use session::PythonSession;
@@ -54,6 +56,7 @@ pub struct Sandbox {
     database: Database,
     recorded: Recorded,
     power_safe: bool,
+    mounts: Arc<[MountPoint]>,
     limits: Limits,
     env: Vec<(String, String)>,
     cwd: String,
@@ -128,14 +131,15 @@ impl Sandbox {
         let id = transaction.calls().begin(&call)?;
         let before = transaction.savepoint()?;
 
-        let (transaction, mut output) = self.execute(&mut command, &request, meter, transaction, id, start)?;
+        let (transaction, mut overlay, mut output) = self.execute(&mut command, &request, meter, transaction, id, start)?;
         if command.rollback_on_failure && !output.status.success() {
             let tool_calls = history::tool_calls(&transaction, id)?;
             uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
             uninterrupted(|| history::record_again(&transaction, &tool_calls))?;
+            overlay = OverlayChanges::default();
         }
         output.run = id;
-        uninterrupted(|| record(&transaction, &output))?;
+        uninterrupted(|| record(&transaction, &overlay, &output))?;
         transaction.commit()?;
         Ok(output)
     }
@@ -148,14 +152,15 @@ impl Sandbox {
         transaction: Transaction,
         run: i64,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
-    ) -> Result<(Transaction, Output), Error> {
+    ) -> Result<(Transaction, OverlayChanges, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
         };
         let outside = Outside { tools: Arc::clone(&self.tools), run };
         let descriptors_limit = meter.limits().descriptors;
-        let tree = Tree::new(self.host.clone(), meter, Arc::new(Vfs::new(transaction)), clock, random, outside);
+        let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
+        let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
         let watched = Arc::downgrade(&tree);
@@ -166,6 +171,7 @@ impl Sandbox {
         tree.finish();
         drop(ticking);
         command.killer.detach();
+        let overlay = tree.vfs.overlay_changes();
         let (meter, transaction) = Tree::take_apart(tree)?;
         let status = match (meter.reached(), started) {
             (Some(reached), _) => ExitStatus::Limit(reached.clone()),
@@ -174,13 +180,13 @@ impl Sandbox {
         };
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
-        Ok((transaction, Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0 }))
+        Ok((transaction, overlay, Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0 }))
     }
 
     /// The sandbox's files, as seen from outside.
     #[must_use]
     pub fn fs(&self) -> Files<'_> {
-        Files::new(&self.recorded)
+        Files::new(self)
     }
 
     /// The sandbox's key-value store.
@@ -289,12 +295,12 @@ fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
     OpenFile::new(Object::Capture(Arc::clone(capture)), false, true, false)
 }
 
-fn record(transaction: &Transaction, output: &Output) -> Result<(), Error> {
+fn record(transaction: &Transaction, overlay: &OverlayChanges, output: &Output) -> Result<(), Error> {
     let code = i32::from(output.status.code());
     let result = serde_json::json!({ "exitCode": code }).to_string();
     let limit = output.status.limit().map(LimitReached::to_string);
     let usage = serde_json::to_string(&output.usage).unwrap_or_default();
-    let changes = history::changes_json(transaction)?;
+    let changes = history::changes_json(transaction, overlay)?;
     transaction.calls().finish(
         output.run,
         &Outcome {

@@ -1,18 +1,33 @@
-//! The files a command sees: the sandbox's rows, and the fixed world around them (`/bin`, `/dev`, `/proc`, …).
+//! The files a command sees: the sandbox's rows, the fixed world around them (`/bin`, `/dev`, `/proc`, …), and what is
+//! mounted.
 //!
 //! The only namespace is made of [`Node`]s; no host path is ever built from guest text (T-ISO-02). Writing anywhere but
 //! into rows is refused here, below all operations. Knows nothing of descriptors or guest memory.
 
+mod directory;
 mod errno;
 mod fixed;
+mod library;
+mod mounts;
+mod overlay;
 mod rows;
+mod tree;
+
+use std::sync::PoisonError;
 
 use abi::Errno;
 use abi::stat::Stat;
 use sqlite_fs::path::{self, Last, Resolved, Tree};
 use sqlite_fs::{FileType, FsError, ROOT, Transaction};
 
+pub(crate) use directory::{HostDirectory, Refused};
+pub(crate) use errno::to_fs;
 pub(crate) use fixed::{Device, Fixed, FixedId, ProcFile, Thing, descriptor_entries};
+pub(crate) use library::library_stat;
+use mounts::Mounts;
+pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, mount_path};
+pub use tree::TreeCopy;
+pub(crate) use tree::{export_tree, import_tree};
 
 /// A file, a directory, a link or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +36,8 @@ pub(crate) enum Node {
     Row(u64),
     /// Part of the fixed world.
     Fixed(FixedId),
+    /// A file of a mounted host directory.
+    Host(HostId),
     /// One of the calling process's descriptors, seen through `/dev/fd`.
     Descriptor(u32),
 }
@@ -46,6 +63,8 @@ pub(crate) struct Vfs {
     rows: Transaction,
     fixed: &'static Fixed,
     owner: Owner,
+    /// `None` when nothing is mounted, which then costs nothing.
+    mounts: Option<Box<Mounts>>,
 }
 
 /// Whom new files belong to.
@@ -66,7 +85,25 @@ const DESCRIPTOR_INODES: u64 = 1 << 61;
 impl Vfs {
     /// The files as one transaction sees them.
     pub(crate) fn new(rows: Transaction) -> Self {
-        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID } }
+        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID }, mounts: None }
+    }
+
+    /// The same, with host directories mounted.
+    pub(crate) fn with_mounts(rows: Transaction, points: &[MountPoint]) -> Result<Self, FsError> {
+        let mounts = if points.is_empty() { None } else { Some(Box::new(Mounts::new(points, &rows)?)) };
+        Ok(Self { mounts, ..Self::new(rows) })
+    }
+
+    /// The lines of `/proc/mounts`.
+    pub(crate) fn mount_lines(&self) -> String {
+        let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
+        format!("sandlite / sandlite rw,relatime 0 0\n{mounted}")
+    }
+
+    /// What overlays did so far.
+    pub(crate) fn overlay_changes(&self) -> OverlayChanges {
+        let changes = self.mounts.as_ref().map(|mounts| mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        changes.unwrap_or_default()
     }
 
     /// The command's transaction.
@@ -93,9 +130,10 @@ impl Vfs {
 
     /// The metadata of a node. A descriptor has none here: its process knows.
     pub(crate) fn stat(&self, node: Node) -> Result<Stat, Errno> {
-        match node {
+        match self.current(node) {
             Node::Row(ino) => self.rows.stat(ino).map(rows::stat).map_err(errno::from_fs),
             Node::Fixed(id) => Ok(self.fixed.stat(id)),
+            Node::Host(id) => self.mounts()?.stat(id).map_err(errno::from_fs),
             Node::Descriptor(_) => Err(Errno::NOENT),
         }
     }
@@ -115,23 +153,37 @@ impl Vfs {
 
     /// Up to `limit` names of a directory after `cookie`.
     pub(crate) fn readdir(&self, node: Node, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
-        match node {
-            Node::Row(ino) => rows::readdir(&self.rows, self.fixed, ino, cookie, limit),
+        match self.current(node) {
+            Node::Row(ino) => match self.lower_of(ino) {
+                None => rows::readdir(&self.rows, self.fixed, ino, cookie, limit),
+                Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
+            },
             Node::Fixed(id) => self.fixed.readdir(id, cookie, limit),
+            Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
             Node::Descriptor(_) => Err(Errno::NOTDIR),
         }
     }
 
     /// Keeps an unlinked file readable while it is open.
     pub(crate) fn hold(&self, node: Node) {
-        if let Node::Row(ino) = node {
+        let row = match (node, &self.mounts) {
+            (Node::Row(ino), _) => Some(ino),
+            (Node::Host(id), Some(mounts)) => mounts.hold(id),
+            _ => None,
+        };
+        if let Some(ino) = row {
             let _ = self.rows.hold(ino);
         }
     }
 
     /// The end of a [`hold`](Self::hold).
     pub(crate) fn release(&self, node: Node) {
-        if let Node::Row(ino) = node {
+        let row = match (node, &self.mounts) {
+            (Node::Row(ino), _) => Some(ino),
+            (Node::Host(id), Some(mounts)) => mounts.release(id),
+            _ => None,
+        };
+        if let Some(ino) = row {
             let _ = self.rows.release(ino);
         }
     }
@@ -141,35 +193,42 @@ impl Tree for Vfs {
     type Node = Node;
 
     fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
-        match dir {
+        match self.current(dir) {
             Node::Row(ino) => {
                 if ino == ROOT
                     && let Some(found) = self.fixed.lookup(Fixed::ROOT, name)
                 {
                     return Ok(found);
                 }
-                self.rows.lookup(ino, name).map(|(ino, kind)| (Node::Row(ino), kind))
+                let found = self.rows.lookup(ino, name);
+                match &self.mounts {
+                    None => found.map(|(ino, kind)| (Node::Row(ino), kind)),
+                    Some(mounts) => self.lookup_mounted(mounts, ino, name, found),
+                }
             }
             Node::Fixed(id) => self.fixed.lookup(id, name).ok_or(FsError::NoEntry),
+            Node::Host(id) => self.lookup_lower(id, name),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
         }
     }
 
     fn parent(&self, dir: Node) -> Result<Node, FsError> {
-        match dir {
+        match self.current(dir) {
             Node::Row(ino) => self.rows.parent(ino).map(Node::Row),
             Node::Fixed(id) => Ok(self.fixed.parent(id).map_or(ROOT_NODE, Node::Fixed)),
+            Node::Host(id) => self.parent_of_host(id),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
         }
     }
 
     fn readlink(&self, link: Node) -> Result<String, FsError> {
-        match link {
+        match self.current(link) {
             Node::Row(ino) => self.rows.readlink(ino),
             Node::Fixed(id) => match self.fixed.thing(id) {
                 Thing::Link(target) => Ok((*target).to_owned()),
                 _ => Err(FsError::Invalid),
             },
+            Node::Host(id) => self.mounts.as_ref().ok_or(FsError::NoEntry)?.read_link(id),
             Node::Descriptor(_) => Err(FsError::Invalid),
         }
     }

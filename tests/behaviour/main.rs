@@ -5,6 +5,7 @@ mod files;
 mod history;
 mod kv;
 mod limits;
+mod mounts;
 mod processes;
 mod snapshot;
 

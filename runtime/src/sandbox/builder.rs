@@ -8,7 +8,7 @@ use presets::{Limits, Overrides, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota};
 
 use super::Sandbox;
-use super::files::create_parents;
+use super::mount::{self, Mount};
 use super::record::{Call, Recorded, as_user};
 use crate::Error;
 use crate::clock;
@@ -32,6 +32,7 @@ pub struct Builder {
     power_safe: bool,
     read_only: bool,
     tools: Vec<Tool>,
+    mounts: Vec<Mount>,
 }
 
 /// How long reading a snapshot may take.
@@ -122,6 +123,13 @@ impl Builder {
         self
     }
 
+    /// Lets guests see a directory of the host.
+    #[must_use]
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.mounts.push(mount);
+        self
+    }
+
     /// Opens a database that exists for looking at it, also while another process works in it; nothing runs.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -163,7 +171,10 @@ impl Builder {
             furnish(&database, &cwd)?;
             seed(&recorded, &self.files)?;
         }
-        Ok(Sandbox { host, database, recorded, power_safe: self.power_safe, limits, env, cwd, tools })
+        let mounts = mount::open(self.mounts, &database)?;
+        let sandbox = Sandbox { host, database, recorded, power_safe: self.power_safe, mounts, limits, env, cwd, tools };
+        sandbox.prepare_mount_points()?;
+        Ok(sandbox)
     }
 }
 
@@ -209,7 +220,9 @@ fn seed(recorded: &Recorded, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
     recorded.change(call, |transaction| {
         let fs = as_user(transaction);
         for (path, content) in files {
-            create_parents(&fs, path)?;
+            if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+                fs.create_dir_all(parent)?;
+            }
             fs.write(path, content)?;
         }
         Ok(())

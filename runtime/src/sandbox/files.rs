@@ -1,12 +1,15 @@
-//! The sandbox's files from outside: no guest runs, the rows are read and written directly.
+//! The sandbox's files from outside: no guest runs, the rows (and what is mounted) are read and written directly.
 
 use serde_json::json;
-use sqlite_fs::{Database, Entry, Fs, FsError, Stat, Transaction, Volume};
+use sqlite_fs::path::Last;
+use sqlite_fs::{Entry, FsError, Reader, Stat};
 
-use super::record::{Call, Recorded, as_user};
+use super::Sandbox;
+use super::record::Call;
 use crate::Error;
+use crate::vfs::{ROOT_NODE, Vfs, library_stat, to_fs};
 
-/// A sandbox's files. Paths are absolute.
+/// A sandbox's files, mounted ones included. Paths are absolute.
 ///
 /// Each call is a transaction and a row of the history, but for [`metadata`](Self::metadata), [`read_link`](Self::read_link)
 /// and [`version`](Self::version), which are too small to be worth one.
@@ -19,7 +22,7 @@ use crate::Error;
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Files<'a> {
-    recorded: &'a Recorded,
+    sandbox: &'a Sandbox,
 }
 
 /// A file or directory found by [`Files::walk`].
@@ -31,17 +34,91 @@ pub struct Found {
     pub stat: Stat,
 }
 
+/// What reading calls look at.
+enum View {
+    /// The last committed rows: waits for nobody.
+    Rows(Reader),
+    /// What a command would see, where something is mounted: waits for the command that runs.
+    Mounted(Box<Vfs>),
+}
+
+fn failed<'a>(operation: &'static str, path: &'a str) -> impl Fn(abi::Errno) -> Error + 'a {
+    move |errno| sqlite_fs::Error::Fs { operation, path: path.to_owned(), source: to_fs(errno) }.into()
+}
+
+impl View {
+    fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Rows(reader) => Ok(reader.fs().read(path)?),
+            Self::Mounted(vfs) => vfs.read_file(path).map_err(failed("read", path)),
+        }
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        match self {
+            Self::Rows(reader) => Ok(reader.fs().list(path)?),
+            Self::Mounted(vfs) => vfs.list(path).map_err(failed("list", path)),
+        }
+    }
+
+    fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
+        let found = match self {
+            Self::Rows(reader) => reader.fs().walk(path)?,
+            Self::Mounted(vfs) => {
+                let found = vfs.walk(path).map_err(failed("walk", path))?;
+                found.into_iter().map(|(path, stat)| (path, library_stat(stat))).collect()
+            }
+        };
+        Ok(found.into_iter().map(|(path, stat)| Found { path, stat }).collect())
+    }
+
+    fn stat(&self, path: &str, last: Last) -> Result<Stat, Error> {
+        match self {
+            Self::Rows(reader) if last == Last::Follow => Ok(reader.fs().metadata(path)?),
+            Self::Rows(reader) => Ok(reader.fs().symlink_metadata(path)?),
+            Self::Mounted(vfs) => vfs.stat_at(path, last).map(library_stat).map_err(failed("stat", path)),
+        }
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, Error> {
+        match self {
+            Self::Rows(reader) => Ok(reader.fs().read_link(path)?),
+            Self::Mounted(vfs) => {
+                let read = || vfs.readlink(vfs.find(ROOT_NODE, path, Last::NoFollow)?);
+                read().map_err(failed("read link", path))
+            }
+        }
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        match self.stat(path, Last::Follow) {
+            Ok(_) => Ok(true),
+            Err(error) => match error.fs_error() {
+                Some(FsError::NoEntry | FsError::NotDirectory | FsError::Loop) => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
 impl<'a> Files<'a> {
-    pub(super) fn new(recorded: &'a Recorded) -> Self {
-        Self { recorded }
+    pub(super) fn new(sandbox: &'a Sandbox) -> Self {
+        Self { sandbox }
     }
 
-    fn database(&self) -> &Database {
-        self.recorded.database()
+    fn view(&self) -> Result<View, Error> {
+        if self.sandbox.mounts.is_empty() {
+            return Ok(View::Rows(self.sandbox.database.reader()?));
+        }
+        Ok(View::Mounted(Box::new(self.sandbox.view()?)))
     }
 
-    fn change(&self, call: Call, work: impl FnOnce(&Fs<'_, Transaction>) -> Result<(), Error>) -> Result<(), Error> {
-        self.recorded.change(call, |transaction| work(&as_user(transaction)))
+    fn change<T>(&self, call: Call, work: impl FnOnce(&Vfs) -> Result<T, Error>) -> Result<T, Error> {
+        self.sandbox.recorded.change_files(&self.sandbox.mounts, call, work)
+    }
+
+    fn look<T>(&self, call: Call, work: impl FnOnce(&View) -> Result<T, Error>) -> Result<T, Error> {
+        self.sandbox.recorded.read(call, || work(&self.view()?))
     }
 
     /// The content of a file.
@@ -50,7 +127,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is a directory.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
-        self.recorded.read(about("read_file", path), || Ok(self.database().reader()?.fs().read(path)?))
+        self.look(about("read_file", path), |view| view.read(path))
     }
 
     /// The content of a file and its version, for [`write_if_version`](Self::write_if_version).
@@ -59,10 +136,9 @@ impl<'a> Files<'a> {
     ///
     /// As [`read`](Self::read).
     pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, u64), Error> {
-        self.recorded.read(about("read_file", path), || {
-            let reader = self.database().reader()?;
-            let stat = reader.fs().metadata(path)?;
-            let content = reader.fs().read(path)?;
+        self.look(about("read_file", path), |view| {
+            let stat = view.stat(path, Last::Follow)?;
+            let content = view.read(path)?;
             let version = version_of(&stat, &content);
             Ok((content, version))
         })
@@ -75,7 +151,11 @@ impl<'a> Files<'a> {
     ///
     /// When it is a directory, or cannot be read.
     pub fn version(&self, path: &str) -> Result<u64, Error> {
-        current_version(&self.database().reader()?.fs(), path)
+        let view = self.view()?;
+        if !view.exists(path)? {
+            return Ok(0);
+        }
+        Ok(version_of(&view.stat(path, Last::Follow)?, &view.read(path)?))
     }
 
     /// Writes a file, creating the directories above it.
@@ -85,9 +165,9 @@ impl<'a> Files<'a> {
     /// When it is a directory or does not fit the quota.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
-        self.change(sized("write_file", path, content), |fs| {
-            create_parents(fs, path)?;
-            Ok(fs.write(path, content)?)
+        self.change(sized("write_file", path, content), |vfs| {
+            let write = || vfs.create_parents(path).and_then(|()| vfs.write_file(path, content));
+            write().map_err(failed("write", path))
         })
     }
 
@@ -107,15 +187,18 @@ impl<'a> Files<'a> {
     /// [`Error::Changed`] when it has another version; else as [`write`](Self::write).
     pub fn write_if_version(&self, path: &str, version: u64, content: impl AsRef<[u8]>) -> Result<u64, Error> {
         let content = content.as_ref();
-        self.recorded.change(sized("write_file", path, content), |transaction| {
-            let fs = as_user(transaction);
-            let found = current_version(&fs, path)?;
+        self.change(sized("write_file", path, content), |vfs| {
+            let found = current_version(vfs, path)?;
             if found != version {
                 return Err(Error::Changed { path: path.to_owned(), expected: version, found });
             }
-            create_parents(&fs, path)?;
-            fs.write(path, content)?;
-            Ok(version_of(&fs.metadata(path)?, content))
+            let write = || {
+                vfs.create_parents(path)?;
+                vfs.write_file(path, content)?;
+                vfs.stat_at(path, Last::Follow)
+            };
+            let stat = write().map_err(failed("write", path))?;
+            Ok(version_of(&library_stat(stat), content))
         })
     }
 
@@ -126,9 +209,9 @@ impl<'a> Files<'a> {
     /// As [`write`](Self::write).
     pub fn append(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
-        self.change(sized("append_file", path, content), |fs| {
-            create_parents(fs, path)?;
-            Ok(fs.append(path, content)?)
+        self.change(sized("append_file", path, content), |vfs| {
+            let append = || vfs.create_parents(path).and_then(|()| vfs.append_file(path, content));
+            append().map_err(failed("append to", path))
         })
     }
 
@@ -138,7 +221,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.recorded.read(about("list_files", path), || Ok(self.database().reader()?.fs().list(path)?))
+        self.look(about("list_files", path), |view| view.list(path))
     }
 
     /// Everything below a path and the path itself, each directory before what is in it, names in order.
@@ -154,10 +237,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
-        self.recorded.read(about("walk_files", path), || {
-            let found = self.database().reader()?.fs().walk(path)?;
-            Ok(found.into_iter().map(|(path, stat)| Found { path, stat }).collect())
-        })
+        self.look(about("walk_files", path), |view| view.walk(path))
     }
 
     /// The metadata of a file, links followed.
@@ -166,7 +246,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
-        Ok(self.database().reader()?.fs().metadata(path)?)
+        self.view()?.stat(path, Last::Follow)
     }
 
     /// The metadata of the path itself, be it a link.
@@ -175,7 +255,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
-        Ok(self.database().reader()?.fs().symlink_metadata(path)?)
+        self.view()?.stat(path, Last::NoFollow)
     }
 
     /// The target of a symbolic link.
@@ -184,7 +264,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
-        Ok(self.database().reader()?.fs().read_link(path)?)
+        self.view()?.read_link(path)
     }
 
     /// Whether a path leads somewhere.
@@ -193,8 +273,8 @@ impl<'a> Files<'a> {
     ///
     /// When the database cannot be read.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
-        self.recorded.read_answering(about("exists", path), || {
-            let exists = self.database().reader()?.fs().exists(path)?;
+        self.sandbox.recorded.read_answering(about("exists", path), || {
+            let exists = self.view()?.exists(path)?;
             Ok((exists, json!({ "exists": exists })))
         })
     }
@@ -205,7 +285,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is a directory.
     pub fn remove_file(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_file", path), |fs| Ok(fs.remove_file(path)?))
+        self.change(about("delete_file", path), |vfs| vfs.unlink(ROOT_NODE, path).map_err(failed("remove", path)))
     }
 
     /// Removes an empty directory.
@@ -214,7 +294,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist, is no directory or is not empty.
     pub fn remove_dir(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir(path)?))
+        self.change(about("delete_directory", path), |vfs| vfs.rmdir(ROOT_NODE, path).map_err(failed("remove", path)))
     }
 
     /// Removes a directory and all below it.
@@ -223,7 +303,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no directory.
     pub fn remove_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir_all(path)?))
+        self.change(about("delete_directory", path), |vfs| vfs.remove_dir_all(path).map_err(failed("remove", path)))
     }
 
     /// Creates a directory and those above it.
@@ -232,7 +312,7 @@ impl<'a> Files<'a> {
     ///
     /// When something else has its name.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.change(about("create_directory", path), |fs| Ok(fs.create_dir_all(path)?))
+        self.change(about("create_directory", path), |vfs| vfs.create_dir_all(path).map_err(failed("create directory", path)))
     }
 
     /// Moves a file or directory, replacing a file or an empty directory that is there.
@@ -248,7 +328,7 @@ impl<'a> Files<'a> {
     ///
     /// When `from` does not exist, or `to` cannot be replaced.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.change(between("rename", from, to), |fs| Ok(fs.rename(from, to)?))
+        self.change(between("rename", from, to), |vfs| vfs.rename(ROOT_NODE, from, ROOT_NODE, to).map_err(failed("rename", from)))
     }
 
     /// Copies a file's content and permissions and answers how many bytes it has.
@@ -257,7 +337,7 @@ impl<'a> Files<'a> {
     ///
     /// When `from` is no file, or `to` cannot be written.
     pub fn copy(&self, from: &str, to: &str) -> Result<u64, Error> {
-        self.recorded.change(between("copy_file", from, to), |transaction| Ok(as_user(transaction).copy(from, to)?))
+        self.change(between("copy_file", from, to), |vfs| vfs.copy_file(from, to).map_err(failed("copy", from)))
     }
 
     /// Sets the permissions: the lower twelve bits of a Unix mode.
@@ -267,7 +347,10 @@ impl<'a> Files<'a> {
     /// When it does not exist.
     pub fn set_permissions(&self, path: &str, mode: u32) -> Result<(), Error> {
         let call = Call::new("set_permissions", path, json!({ "path": path, "mode": format!("{mode:o}") }));
-        self.change(call, |fs| Ok(fs.set_permissions(path, mode & 0o7777)?))
+        self.change(call, |vfs| {
+            let change = || vfs.chmod(vfs.find(ROOT_NODE, path, Last::Follow)?, mode);
+            change().map_err(failed("change mode of", path))
+        })
     }
 
     /// Sets the times of the last access and change, in nanoseconds since 1970; `None` leaves one as it is.
@@ -276,7 +359,10 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn set_times(&self, path: &str, accessed: Option<i64>, modified: Option<i64>) -> Result<(), Error> {
-        self.change(about("set_times", path), |fs| Ok(fs.set_times(path, accessed, modified)?))
+        self.change(about("set_times", path), |vfs| {
+            let change = || vfs.set_times(vfs.find(ROOT_NODE, path, Last::Follow)?, accessed, modified);
+            change().map_err(failed("change times of", path))
+        })
     }
 
     /// Creates a symbolic link at `path` that says `target`.
@@ -286,7 +372,7 @@ impl<'a> Files<'a> {
     /// When something has that name.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
         let call = Call::new("symlink", path, json!({ "path": path, "target": target }));
-        self.change(call, |fs| Ok(fs.symlink(target, path)?))
+        self.change(call, |vfs| vfs.symlink(target, ROOT_NODE, path).map_err(failed("create link", path)))
     }
 
     /// Gives the file at `original` another name.
@@ -295,7 +381,9 @@ impl<'a> Files<'a> {
     ///
     /// When it is a directory, or something has the new name.
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
-        self.change(between("hard_link", original, link), |fs| Ok(fs.hard_link(original, link)?))
+        self.change(between("hard_link", original, link), |vfs| {
+            vfs.link(ROOT_NODE, original, false, ROOT_NODE, link).map_err(failed("link", original))
+        })
     }
 }
 
@@ -311,19 +399,12 @@ fn between(name: &'static str, from: &str, to: &str) -> Call {
     Call::new(name, &format!("{from} {to}"), json!({ "from": from, "to": to }))
 }
 
-/// The directories above a path.
-pub(super) fn create_parents(fs: &Fs<'_, Transaction>, path: &str) -> Result<(), Error> {
-    if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
-        fs.create_dir_all(parent)?;
-    }
-    Ok(())
-}
-
-fn current_version<V: Volume>(fs: &Fs<'_, V>, path: &str) -> Result<u64, Error> {
-    match fs.metadata(path) {
-        Ok(stat) => Ok(version_of(&stat, &fs.read(path)?)),
-        Err(error) if error.fs_error() == Some(FsError::NoEntry) => Ok(0),
-        Err(error) => Err(error.into()),
+fn current_version(vfs: &Vfs, path: &str) -> Result<u64, Error> {
+    let read = || Ok((vfs.stat_at(path, Last::Follow)?, vfs.read_file(path)?));
+    match read() {
+        Ok((stat, content)) => Ok(version_of(&library_stat(stat), &content)),
+        Err(abi::Errno::NOENT) => Ok(0),
+        Err(errno) => Err(failed("read", path)(errno)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use sqlite_fs::{Database, Fs, NewCall, Outcome, Transaction};
 
-use crate::vfs::USER_ID;
+use crate::vfs::{MountPoint, OverlayChanges, USER_ID, Vfs};
 use crate::{Error, clock, history};
 
 /// Rows that wait at most; then they are written even without a change.
@@ -94,10 +94,7 @@ impl Recorded {
         let transaction = self.database().begin(None)?;
         match work(&transaction) {
             Ok((done, answer)) => {
-                self.write_waiting(&transaction)?;
-                let changes = history::changes_json(&transaction)?;
-                call.finish(Ok(answer)).write(&transaction, changes.as_deref())?;
-                transaction.commit()?;
+                self.keep(transaction, call, answer, &OverlayChanges::default())?;
                 Ok(done)
             }
             Err(error) => {
@@ -106,6 +103,35 @@ impl Recorded {
                 Err(error)
             }
         }
+    }
+
+    /// Does something to the files as guests see them, mounts included.
+    pub(super) fn change_files<T>(
+        &self,
+        mounts: &[MountPoint],
+        call: Call,
+        work: impl FnOnce(&Vfs) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let vfs = Vfs::with_mounts(self.database().begin(None)?, mounts).map_err(sqlite_fs::Error::from)?;
+        match work(&vfs) {
+            Ok(done) => {
+                let overlay = vfs.overlay_changes();
+                self.keep(vfs.into_transaction(), call, serde_json::json!({ "success": true }), &overlay)?;
+                Ok(done)
+            }
+            Err(error) => {
+                drop(vfs);
+                self.0.wait(call.finish(Err(error.to_string())));
+                Err(error)
+            }
+        }
+    }
+
+    fn keep(&self, transaction: Transaction, call: Call, answer: Value, overlay: &OverlayChanges) -> Result<(), Error> {
+        self.write_waiting(&transaction)?;
+        let changes = history::changes_json(&transaction, overlay)?;
+        call.finish(Ok(answer)).write(&transaction, changes.as_deref())?;
+        Ok(transaction.commit()?)
     }
 
     /// Reads something, and lets the row wait for the next transaction.

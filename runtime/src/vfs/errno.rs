@@ -28,3 +28,41 @@ pub(super) fn from_fs(error: FsError) -> Errno {
         _ => Errno::IO,
     }
 }
+
+/// The way back, for the embedding program.
+pub(crate) fn to_fs(errno: Errno) -> FsError {
+    match errno {
+        Errno::PERM => FsError::NotPermitted,
+        Errno::NOENT => FsError::NoEntry,
+        Errno::INTR => FsError::Interrupted,
+        Errno::BADF => FsError::BadDescriptor,
+        Errno::ACCES => FsError::Access,
+        Errno::BUSY => FsError::Busy,
+        Errno::EXIST => FsError::Exists,
+        Errno::XDEV => FsError::CrossDevice,
+        Errno::NOTDIR => FsError::NotDirectory,
+        Errno::ISDIR => FsError::IsDirectory,
+        Errno::INVAL => FsError::Invalid,
+        Errno::FBIG => FsError::FileTooBig,
+        Errno::NOSPC => FsError::NoSpace,
+        Errno::ROFS => FsError::ReadOnly,
+        Errno::MLINK => FsError::TooManyLinks,
+        Errno::NAMETOOLONG => FsError::NameTooLong,
+        Errno::NOTEMPTY => FsError::NotEmpty,
+        Errno::LOOP => FsError::Loop,
+        _ => FsError::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_vocabularies_agree() {
+        for error in [FsError::NoEntry, FsError::ReadOnly, FsError::NotEmpty, FsError::CrossDevice, FsError::Loop, FsError::Busy]
+        {
+            assert_eq!(to_fs(from_fs(error)), error);
+        }
+    }
+}

@@ -58,6 +58,8 @@ pub(crate) enum ProcFile {
     Environ,
     /// Name, pid, parent, memory.
     Status,
+    /// What is mounted.
+    Mounts,
     /// Memory of the sandbox.
     Meminfo,
     /// Seconds since the command began.
@@ -75,7 +77,6 @@ const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 const OS_RELEASE: &str = "NAME=\"Sandlite\"\nID=sandlite\nPRETTY_NAME=\"Sandlite\"\n";
 const CPUINFO: &str = "processor\t: 0\nmodel name\t: WebAssembly\n\n";
 const VERSION: &str = "Linux version 6.1.0-sandlite (wasm32-wasip1)\n";
-const MOUNTS: &str = "sandlite / sandlite rw,relatime 0 0\n";
 
 impl Fixed {
     /// The root of the fixed world: its names show in the sandbox's root directory.
@@ -136,15 +137,20 @@ impl Fixed {
         }
 
         let proc = world.directory(Self::ROOT, "proc");
-        for (name, text) in [("cpuinfo", CPUINFO), ("version", VERSION), ("mounts", MOUNTS)] {
+        for (name, text) in [("cpuinfo", CPUINFO), ("version", VERSION)] {
             world.add(proc, name, Thing::Text(text));
         }
         world.add(proc, "meminfo", Thing::Process(ProcFile::Meminfo));
         world.add(proc, "uptime", Thing::Process(ProcFile::Uptime));
         let own = world.directory(proc, "self");
         world.add(own, "fd", Thing::Descriptors);
-        world.add(own, "mounts", Thing::Text(MOUNTS));
-        for (name, file) in [("cmdline", ProcFile::Cmdline), ("environ", ProcFile::Environ), ("status", ProcFile::Status)] {
+        world.add(proc, "mounts", Thing::Link("self/mounts"));
+        for (name, file) in [
+            ("cmdline", ProcFile::Cmdline),
+            ("environ", ProcFile::Environ),
+            ("status", ProcFile::Status),
+            ("mounts", ProcFile::Mounts),
+        ] {
             world.add(own, name, Thing::Process(file));
         }
         world

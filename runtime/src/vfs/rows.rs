@@ -1,4 +1,5 @@
-//! Everything that changes files: only rows can be changed, so every operation here begins by asking for one.
+//! Everything that changes files: only rows can be changed, so every operation here begins by asking for one (which, in an
+//! overlay, a host file becomes).
 
 use abi::Errno;
 use abi::stat::Stat;
@@ -61,31 +62,25 @@ pub(super) fn readdir(
     Ok(entries)
 }
 
-fn row(node: Node) -> Result<u64, Errno> {
-    match node {
-        Node::Row(ino) => Ok(ino),
-        _ => Err(Errno::ROFS),
-    }
-}
-
 impl Vfs {
     /// Reads from a regular file.
     pub(crate) fn read(&self, node: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
-        match node {
+        match self.current(node) {
             Node::Row(ino) => self.rows.read(ino, offset, buffer).map_err(errno::from_fs),
             Node::Fixed(id) => Ok(self.fixed.read(id, offset, buffer)),
+            Node::Host(id) => self.mounts()?.read(id, offset, buffer).map_err(errno::from_fs),
             Node::Descriptor(_) => Ok(0),
         }
     }
 
     /// Writes to a regular file.
     pub(crate) fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<usize, Errno> {
-        self.rows.write(row(node)?, offset, bytes).map_err(errno::from_fs)
+        self.rows.write(self.row(node)?, offset, bytes).map_err(errno::from_fs)
     }
 
     /// Sets the size of a regular file.
     pub(crate) fn truncate(&self, node: Node, size: u64) -> Result<(), Errno> {
-        self.rows.truncate(row(node)?, size).map_err(errno::from_fs)
+        self.rows.truncate(self.row_of_size(node, size)?, size).map_err(errno::from_fs)
     }
 
     /// Creates a regular file where a path led to nothing.
@@ -94,7 +89,7 @@ impl Vfs {
             return Err(Errno::ISDIR);
         }
         let name = at.for_new().map_err(errno::from_fs)?;
-        let parent = row(at.parent)?;
+        let parent = self.row(at.parent)?;
         self.rows.create(parent, name, mode, self.owner.uid, self.owner.gid).map(Node::Row).map_err(errno::from_fs)
     }
 
@@ -102,7 +97,7 @@ impl Vfs {
     pub(crate) fn mkdir(&self, base: Node, path: &str, mode: u32) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_mkdir().map_err(errno::from_fs)?;
-        let parent = row(at.parent)?;
+        let parent = self.row(at.parent)?;
         self.rows.mkdir(parent, name, mode, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
     }
 
@@ -110,18 +105,21 @@ impl Vfs {
     pub(crate) fn symlink(&self, target: &str, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_new().map_err(errno::from_fs)?;
-        let parent = row(at.parent)?;
+        let parent = self.row(at.parent)?;
         self.rows.symlink(parent, name, target, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
     }
 
     /// Gives a file a second name.
     pub(crate) fn link(&self, old_base: Node, old: &str, follow: bool, new_base: Node, new: &str) -> Result<(), Errno> {
         let last = if follow { Last::Follow } else { Last::NoFollow };
-        let source = self.find(old_base, old, last)?;
+        let from = self.resolve(old_base, old, last)?;
+        let (source, _) = from.existing().map_err(errno::from_fs)?;
         let at = self.resolve(new_base, new, Last::Entry)?;
         let name = at.for_new().map_err(errno::from_fs)?;
-        let parent = row(at.parent)?;
-        let Node::Row(source) = source else { return Err(Errno::XDEV) };
+        if matches!(source, Node::Fixed(_) | Node::Descriptor(_)) || !self.same_mount(from.parent, at.parent)? {
+            return Err(Errno::XDEV);
+        }
+        let (source, parent) = (self.row(source)?, self.row(at.parent)?);
         self.rows.link(source, parent, name).map_err(errno::from_fs)
     }
 
@@ -129,14 +127,14 @@ impl Vfs {
     pub(crate) fn unlink(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_unlink().map_err(errno::from_fs)?;
-        self.rows.unlink(row_entry(&at)?, name).map_err(errno::from_fs)
+        self.erase(&at, name, |parent| self.rows.unlink(parent, name))
     }
 
     /// Removes an empty directory.
     pub(crate) fn rmdir(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_rmdir().map_err(errno::from_fs)?;
-        self.rows.rmdir(row_entry(&at)?, name).map_err(errno::from_fs)
+        self.erase(&at, name, |parent| self.rows.rmdir(parent, name))
     }
 
     /// Renames, replacing what is there.
@@ -147,31 +145,34 @@ impl Vfs {
         if matches!(to.node, Some((Node::Fixed(_) | Node::Descriptor(_), _))) {
             return Err(Errno::BUSY);
         }
-        self.rows.rename(row_entry(&from)?, old_name, row(to.parent)?, new_name).map_err(errno::from_fs)
+        if self.mounts.is_some() {
+            return self.rename_mounted(&from, old_name, &to, new_name);
+        }
+        self.rows.rename(self.row_entry(&from)?, old_name, self.row(to.parent)?, new_name).map_err(errno::from_fs)
     }
 
     /// Sets the permissions.
     pub(crate) fn chmod(&self, node: Node, mode: u32) -> Result<(), Errno> {
-        self.rows.chmod(row(node)?, mode & 0o7777).map_err(errno::from_fs)
+        self.rows.chmod(self.row(node)?, mode & 0o7777).map_err(errno::from_fs)
     }
 
     /// Sets owner and group; `u32::MAX` leaves one as it is.
     pub(crate) fn chown(&self, node: Node, uid: u32, gid: u32) -> Result<(), Errno> {
-        let ino = row(node)?;
+        let ino = self.row(node)?;
         let given = |id: u32| (id != u32::MAX).then_some(id);
         self.rows.chown(ino, given(uid), given(gid)).map_err(errno::from_fs)
     }
 
     /// Sets the times, in nanoseconds since 1970.
     pub(crate) fn set_times(&self, node: Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Errno> {
-        self.rows.set_times(row(node)?, atime, mtime).map_err(errno::from_fs)
+        self.rows.set_times(self.row(node)?, atime, mtime).map_err(errno::from_fs)
     }
-}
 
-// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
-fn row_entry(at: &Resolved<Node>) -> Result<u64, Errno> {
-    match at.node {
-        Some((Node::Row(_), _)) | None => row(at.parent),
-        Some(_) => Err(Errno::ROFS),
+    /// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
+    pub(super) fn row_entry(&self, at: &Resolved<Node>) -> Result<u64, Errno> {
+        match at.node {
+            Some((Node::Row(_), _)) | None => self.row(at.parent),
+            Some(_) => Err(Errno::ROFS),
+        }
     }
 }

@@ -128,6 +128,7 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
             format!("Name:\t{name}\nState:\tR (running)\nPid:\t{pid}\nPPid:\t{parent}\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n")
                 .into_bytes()
         }
+        ProcFile::Mounts => state.tree.vfs.mount_lines().into_bytes(),
         ProcFile::Meminfo => {
             let total = meter.limits().memory.0 / 1024;
             let free = total.saturating_sub(meter.usage().memory_peak / 1024);

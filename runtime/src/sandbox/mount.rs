@@ -1,0 +1,177 @@
+//! Host directories in a sandbox: mounted for reading, mounted under a layer of rows, copied in, copied out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use sqlite_fs::Database;
+
+use super::Sandbox;
+use super::record::{Call, as_user};
+use crate::Error;
+use crate::vfs::{HostDirectory, MountPoint, Refused, TreeCopy, Vfs, export_tree, import_tree, mount_path};
+
+/// A host directory that a sandbox may see; give it to [`Builder::mount`](super::Builder::mount).
+///
+/// Guests never write to it. Symbolic links in it are followed inside the sandbox's own tree only, so none leads out;
+/// devices, pipes, sockets, what is mounted inside it, `.ssh` and the like, and the sandbox's own database do not show.
+///
+/// ```
+/// use sandlite_runtime::{Mount, Sandbox};
+/// # let project = tempfile::tempdir().unwrap();
+/// # std::fs::write(project.path().join("README"), "read me").unwrap();
+/// let sandbox = Sandbox::builder().mount(Mount::overlay(project.path(), "/project")).open()?;
+/// assert_eq!(sandbox.fs().read("/project/README")?, b"read me");
+/// sandbox.fs().write("/project/README", "changed")?; // a row: the host's file stays as it is
+/// # assert_eq!(std::fs::read(project.path().join("README")).unwrap(), b"read me");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mount {
+    host: PathBuf,
+    guest: String,
+    overlay: bool,
+    allow_sensitive: bool,
+}
+
+impl Mount {
+    /// Shows a host directory at an absolute path of the sandbox; changing anything in it is an error (EROFS).
+    #[must_use]
+    pub fn read_only(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        Self { host: host.into(), guest: guest.into(), overlay: false, allow_sensitive: false }
+    }
+
+    /// Shows a host directory under a layer of rows: guests change it as they like, and the changes are in the database.
+    #[must_use]
+    pub fn overlay(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        Self { overlay: true, ..Self::read_only(host, guest) }
+    }
+
+    /// Mounts the directory even though it may give away secrets: `/etc`, a home directory, `.ssh`, …
+    #[must_use]
+    pub fn allow_sensitive(mut self) -> Self {
+        self.allow_sensitive = true;
+        self
+    }
+
+    fn open(self, database: &Database) -> Result<MountPoint, Error> {
+        let Self { host, guest, overlay, allow_sensitive } = self;
+        let refused = |reason: String, hint| Error::Mount { host: host.clone(), guest: guest.clone(), reason, hint };
+        let path = mount_path(&guest).map_err(|reason| refused(reason.to_owned(), None))?;
+        let mut directory = open_directory(&host, allow_sensitive, refused)?;
+        if let Some(file) = database.path() {
+            directory.hide(file);
+        }
+        Ok(MountPoint { directory: Arc::new(directory), path, overlay })
+    }
+}
+
+const SENSITIVE_HINT: &str = "choose a directory below it, or say that it may be seen (`allow_sensitive`)";
+
+fn open_directory(
+    host: &Path,
+    allow_sensitive: bool,
+    refused: impl FnOnce(String, Option<&'static str>) -> Error,
+) -> Result<HostDirectory, Error> {
+    HostDirectory::open(host, allow_sensitive).map_err(|why| match why {
+        Refused::Sensitive(why) => refused(why.to_owned(), Some(SENSITIVE_HINT)),
+        Refused::Host(error) => refused(error.to_string(), None),
+    })
+}
+
+/// Opens the mounts of a sandbox: none may be at or in the place of another.
+pub(super) fn open(mounts: Vec<Mount>, database: &Database) -> Result<Arc<[MountPoint]>, Error> {
+    let mut points: Vec<MountPoint> = Vec::new();
+    for mount in mounts {
+        let (host, guest) = (mount.host.clone(), mount.guest.clone());
+        let point = mount.open(database)?;
+        let inside = |one: &str, other: &str| one == other || one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(other) = points.iter().find(|other| inside(&point.path, &other.path) || inside(&other.path, &point.path)) {
+            let reason = format!("`{}` is mounted there", other.path);
+            return Err(Error::Mount { host, guest, reason, hint: Some("mounts cannot be inside each other") });
+        }
+        points.push(point);
+    }
+    Ok(points.into())
+}
+
+impl Sandbox {
+    /// Copies what is in a host directory into a directory of the sandbox, made if it is missing: one transaction, one row of
+    /// the history. Links are copied as links, and never followed on the host.
+    ///
+    /// ```
+    /// # let project = tempfile::tempdir().unwrap();
+    /// # std::fs::write(project.path().join("a.txt"), "a").unwrap();
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let copied = sandbox.import_tree(project.path(), "/project")?;
+    /// assert_eq!((copied.files, copied.bytes), (1, 1));
+    /// assert_eq!(sandbox.fs().read("/project/a.txt")?, b"a");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the host directory cannot be read or is a sensitive one (as for [`Mount`]), or when it does not fit the quota:
+    /// then nothing is copied.
+    pub fn import_tree(&self, host: impl AsRef<Path>, guest: &str) -> Result<TreeCopy, Error> {
+        let host = host.as_ref();
+        let refused = |reason, hint| Error::Mount { host: host.to_owned(), guest: guest.to_owned(), reason, hint };
+        let directory = open_directory(host, false, refused)?;
+        // The host's path stays out of the history: snapshots travel.
+        self.recorded.change_answering(Call::new("import_tree", guest, json!({ "path": guest })), |transaction| {
+            as_user(transaction).create_dir_all(guest)?;
+            let copy = import_tree(&directory, transaction, guest)?;
+            let answer = counts(&copy);
+            Ok((copy, answer))
+        })
+    }
+
+    /// Copies what a directory of the sandbox shows (mounts included) into a host directory, made if it is missing. Nothing on
+    /// the host is overwritten or followed; links that lead out of the tree are left behind and named in the answer.
+    ///
+    /// ```
+    /// # let host = tempfile::tempdir().unwrap();
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/out/report.md", "done").open()?;
+    /// let copied = sandbox.export_tree("/out", host.path().join("result"))?;
+    /// assert_eq!(copied.files, 1);
+    /// assert_eq!(std::fs::read(host.path().join("result/report.md")).unwrap(), b"done");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When a file exists on the host, or cannot be written; what was copied before stays.
+    pub fn export_tree(&self, guest: &str, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
+        let call = Call::new("export_tree", guest, json!({ "path": guest }));
+        self.recorded.read_answering(call, || {
+            let vfs = self.view()?;
+            let copy = export_tree(&vfs, guest, host.as_ref())?;
+            let answer = counts(&copy);
+            Ok((copy, answer))
+        })
+    }
+
+    /// Makes the directories that mounts are at; an error now rather than at the first command.
+    pub(super) fn prepare_mount_points(&self) -> Result<(), Error> {
+        if self.mounts.is_empty() {
+            return Ok(());
+        }
+        let failed = |error: sqlite_fs::FsError| {
+            let paths: Vec<_> = self.mounts.iter().map(|point| point.path.as_str()).collect();
+            Error::Invalid(format!("cannot mount at `{}`: {error}", paths.join("`, `")))
+        };
+        let vfs = Vfs::with_mounts(self.database.begin(None)?, &self.mounts).map_err(failed)?;
+        Ok(vfs.into_transaction().commit()?)
+    }
+
+    /// The files as a command would see them now. Nothing that is done through it is kept.
+    pub(super) fn view(&self) -> Result<Vfs, Error> {
+        let transaction = self.database.begin(None)?;
+        Ok(Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?)
+    }
+}
+
+fn counts(copy: &TreeCopy) -> serde_json::Value {
+    let TreeCopy { files, directories, symlinks, bytes, skipped } = copy;
+    json!({ "files": files, "directories": directories, "symlinks": symlinks, "bytes": bytes, "skipped": skipped.len() })
+}

@@ -1,0 +1,188 @@
+//! Operations on whole files by path, for the embedding program: what a guest would do in several calls.
+
+use abi::Errno;
+use abi::stat::{S_IFDIR, S_IFLNK, S_IFMT, Stat};
+use sqlite_fs::path::Last;
+use sqlite_fs::{Entry, FileType};
+
+use super::{Node, ROOT_NODE, Vfs};
+
+/// Names read at a time.
+const NAMES_PER_STEP: usize = 1_024;
+/// Copied at a time.
+const COPY_BYTES: usize = 256 << 10;
+
+impl Vfs {
+    /// The metadata of what is at a path.
+    pub(crate) fn stat_at(&self, path: &str, last: Last) -> Result<Stat, Errno> {
+        self.stat(self.find(ROOT_NODE, path, last)?)
+    }
+
+    /// The content of a file.
+    pub(crate) fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        let node = self.find(ROOT_NODE, path, Last::Follow)?;
+        let stat = self.stat(node)?;
+        if stat.kind() == S_IFDIR {
+            return Err(Errno::ISDIR);
+        }
+        let size = usize::try_from(stat.size).map_err(|_| Errno::FBIG)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).map_err(|_| Errno::FBIG)?;
+        bytes.resize(size, 0);
+        let length = self.read(node, 0, &mut bytes)?;
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    /// The file at a path, created if it is missing.
+    fn file(&self, path: &str) -> Result<Node, Errno> {
+        let found = self.resolve(ROOT_NODE, path, Last::Create)?;
+        match found.node {
+            None => self.create(&found, 0o644),
+            Some((_, FileType::Directory)) => Err(Errno::ISDIR),
+            Some((node, _)) => Ok(node),
+        }
+    }
+
+    fn write_all(&self, node: Node, mut offset: u64, mut bytes: &[u8]) -> Result<(), Errno> {
+        while !bytes.is_empty() {
+            let written = self.write(node, offset, bytes)?;
+            offset += written as u64;
+            bytes = bytes.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Replaces the content of a file, created if it is missing.
+    pub(crate) fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), Errno> {
+        let node = self.file(path)?;
+        self.truncate(node, 0)?;
+        self.write_all(node, 0, bytes)
+    }
+
+    /// Adds to a file, created if it is missing.
+    pub(crate) fn append_file(&self, path: &str, bytes: &[u8]) -> Result<(), Errno> {
+        let node = self.file(path)?;
+        let size = self.stat(node)?.size;
+        self.write_all(node, size, bytes)
+    }
+
+    /// Copies content and permissions.
+    pub(crate) fn copy_file(&self, from: &str, to: &str) -> Result<u64, Errno> {
+        let source = self.find(ROOT_NODE, from, Last::Follow)?;
+        let stat = self.stat(source)?;
+        if stat.kind() == S_IFDIR {
+            return Err(Errno::ISDIR);
+        }
+        let target = self.file(to)?;
+        if self.current(target) == self.current(source) {
+            return Ok(stat.size);
+        }
+        self.truncate(target, 0)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut offset = 0;
+        loop {
+            let length = self.read(source, offset, &mut buffer)?;
+            if length == 0 {
+                break;
+            }
+            self.write_all(target, offset, buffer.get(..length).unwrap_or_default())?;
+            offset += length as u64;
+        }
+        self.chmod(target, stat.mode)?;
+        Ok(offset)
+    }
+
+    /// Creates a directory and the ones above it that are missing.
+    pub(crate) fn create_dir_all(&self, path: &str) -> Result<(), Errno> {
+        for end in path.char_indices().filter(|(_, c)| *c == '/').map(|(at, _)| at).chain([path.len()]) {
+            let Some(part) = path.get(..end).filter(|part| !part.is_empty()) else { continue };
+            match self.resolve(ROOT_NODE, part, Last::Follow)?.node {
+                Some((_, FileType::Directory)) => {}
+                Some(_) => return Err(Errno::EXIST),
+                None => self.mkdir(ROOT_NODE, part, 0o755)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates the directories above a path.
+    pub(crate) fn create_parents(&self, path: &str) -> Result<(), Errno> {
+        match path.trim_end_matches('/').rsplit_once('/') {
+            Some((parent, _)) if !parent.is_empty() => self.create_dir_all(parent),
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of a directory, sorted.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, Errno> {
+        let node = self.find(ROOT_NODE, path, Last::Follow)?;
+        if self.stat(node)?.kind() != S_IFDIR {
+            return Err(Errno::NOTDIR);
+        }
+        self.entries(node)
+    }
+
+    // What the fixed world adds to the root directory is in every sandbox, and in no answer to its owner.
+    fn entries(&self, node: Node) -> Result<Vec<Entry>, Errno> {
+        let mut entries = Vec::new();
+        let mut cookie = 0;
+        loop {
+            let step = self.readdir(node, cookie, NAMES_PER_STEP)?;
+            let Some(last) = step.last() else { break };
+            cookie = last.cookie;
+            for entry in step {
+                if !matches!(self.find(node, &entry.name, Last::NoFollow), Ok(Node::Row(_) | Node::Host(_))) {
+                    continue;
+                }
+                entries.push(Entry { name: entry.name, ino: entry.ino, kind: kind(entry.kind), cookie: entry.cookie });
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// Everything below a path, and the path itself first.
+    pub(crate) fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Errno> {
+        let mut found = Vec::new();
+        let mut left = vec![(path.to_owned(), self.find(ROOT_NODE, path, Last::NoFollow)?)];
+        while let Some((path, node)) = left.pop() {
+            let stat = self.stat(node)?;
+            if stat.kind() == S_IFDIR {
+                let slash = if path.ends_with('/') { "" } else { "/" };
+                for entry in self.entries(node)?.into_iter().rev() {
+                    let child = self.find(node, &entry.name, Last::NoFollow)?;
+                    left.push((format!("{path}{slash}{}", entry.name), child));
+                }
+            }
+            found.push((path, stat));
+        }
+        Ok(found)
+    }
+
+    /// Removes a directory and everything below it.
+    pub(crate) fn remove_dir_all(&self, path: &str) -> Result<(), Errno> {
+        let walked = self.walk(path)?;
+        if walked.first().is_some_and(|(_, stat)| stat.kind() != S_IFDIR) {
+            return Err(Errno::NOTDIR);
+        }
+        for (path, stat) in walked.into_iter().rev() {
+            if stat.kind() == S_IFDIR { self.rmdir(ROOT_NODE, &path)? } else { self.unlink(ROOT_NODE, &path)? }
+        }
+        Ok(())
+    }
+}
+
+fn kind(bits: u32) -> FileType {
+    match bits & S_IFMT {
+        S_IFDIR => FileType::Directory,
+        S_IFLNK => FileType::Symlink,
+        _ => FileType::File,
+    }
+}
+
+/// Metadata as the library tells it.
+pub(crate) fn library_stat(stat: Stat) -> sqlite_fs::Stat {
+    let Stat { ino, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, .. } = stat;
+    sqlite_fs::Stat { ino, mode, nlink, uid, gid, size, rdev, atime, mtime, ctime }
+}

@@ -1,0 +1,345 @@
+//! Mounts in the tree: how host files show among rows, and how, in an overlay, they become rows when they are changed.
+//!
+//! An overlay's upper side is the rows at its mount point, its lower side the host directory. A row hides what is below it;
+//! a directory on both sides shows the names of both; a name that is removed below is remembered as a whiteout. Host
+//! files are never written, and a host directory is never moved (EXDEV, as Linux's overlayfs answers: `mv` then copies).
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use abi::Errno;
+use abi::stat::S_IFDIR;
+use sqlite_fs::path::Resolved;
+use sqlite_fs::{FileType, FsError, ROOT};
+
+use super::mounts::{HostId, Mounts};
+use super::{DirectoryEntry, Node, Vfs, errno, rows};
+
+/// Cookies of host names in a directory that has rows too: beyond any row's.
+const HOST_COOKIES: u64 = 1 << 60;
+
+/// Copied at a time when a host file becomes a row.
+const COPY_BYTES: usize = 256 << 10;
+
+impl Vfs {
+    /// The mounts, which there must be for a host file to be met.
+    pub(super) fn mounts(&self) -> Result<&Mounts, Errno> {
+        self.mounts.as_deref().ok_or(Errno::NOENT)
+    }
+
+    /// What a node is now: a host file that was changed is a row.
+    pub(super) fn current(&self, node: Node) -> Node {
+        match (node, &self.mounts) {
+            (Node::Host(id), Some(mounts)) => mounts.upper_of(id).map_or(node, Node::Row),
+            _ => node,
+        }
+    }
+
+    /// The host directory that shows through a row.
+    pub(super) fn lower_of(&self, ino: u64) -> Option<HostId> {
+        self.mounts.as_ref()?.lower_of(ino)
+    }
+
+    /// A name in a directory of rows, when something is mounted somewhere.
+    pub(super) fn lookup_mounted(
+        &self,
+        mounts: &Mounts,
+        dir: u64,
+        name: &str,
+        found: Result<(u64, FileType), FsError>,
+    ) -> Result<(Node, FileType), FsError> {
+        let (ino, kind) = match (found, mounts.lower_of(dir)) {
+            (Ok(found), _) => found,
+            (Err(FsError::NoEntry), Some(lower)) => return self.lookup_lower(lower, name),
+            (Err(error), _) => return Err(error),
+        };
+        if let Some(root) = mounts.read_only_at(ino) {
+            return Ok((Node::Host(root), FileType::Directory));
+        }
+        if kind == FileType::Directory
+            && mounts.lower_of(ino).is_none()
+            && let Some(lower) = mounts.lower_of(dir)
+            && let Ok((Node::Host(below), FileType::Directory)) = self.lookup_lower(lower, name)
+        {
+            mounts.set_upper(below, ino)?;
+        }
+        Ok((Node::Row(ino), kind))
+    }
+
+    /// A name in a host directory, unless it is hidden.
+    pub(super) fn lookup_lower(&self, dir: HostId, name: &str) -> Result<(Node, FileType), FsError> {
+        let mounts = self.mounts.as_deref().ok_or(FsError::NoEntry)?;
+        if mounts.kind(dir)? != FileType::Directory {
+            return Err(FsError::NotDirectory);
+        }
+        if self.is_hidden(mounts, dir, name)? {
+            return Err(FsError::NoEntry);
+        }
+        let (id, kind) = mounts.lookup(dir, name)?;
+        Ok((Node::Host(id), kind))
+    }
+
+    fn is_hidden(&self, mounts: &Mounts, dir: HostId, name: &str) -> Result<bool, FsError> {
+        if !mounts.any_hidden.load(Ordering::Acquire) || !mounts.point(dir)?.overlay {
+            return Ok(false);
+        }
+        self.rows.whiteouts().hides(&format!("{}/{name}", mounts.path(dir)?))
+    }
+
+    fn hide(&self, mounts: &Mounts, dir: HostId, name: &str) -> Result<(), FsError> {
+        let path = format!("{}/{name}", mounts.path(dir)?);
+        self.rows.whiteouts().hide(&path)?;
+        mounts.any_hidden.store(true, Ordering::Release);
+        mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).note_hidden(path);
+        Ok(())
+    }
+
+    /// The directory above a host file.
+    pub(super) fn parent_of_host(&self, id: HostId) -> Result<Node, FsError> {
+        let mounts = self.mounts.as_deref().ok_or(FsError::NoEntry)?;
+        match mounts.place(id)? {
+            Some((parent, _)) => Ok(self.current(Node::Host(parent))),
+            None => self.rows.parent(mounts.point_row(id)?).map(Node::Row),
+        }
+    }
+
+    /// The names of a host directory, after those of the rows at the same place.
+    pub(super) fn readdir_merged(
+        &self,
+        upper: Option<u64>,
+        lower: HostId,
+        cookie: u64,
+        limit: usize,
+    ) -> Result<Vec<DirectoryEntry>, Errno> {
+        let mounts = self.mounts()?;
+        let mut entries = match upper {
+            Some(ino) if cookie < HOST_COOKIES => rows::readdir(&self.rows, self.fixed, ino, cookie, limit)?,
+            _ => Vec::new(),
+        };
+        if entries.len() >= limit {
+            return Ok(entries);
+        }
+        let after = cookie.saturating_sub(HOST_COOKIES);
+        let listing = mounts.listing(lower, after == 0).map_err(errno::from_fs)?;
+        let directory = mounts.path(lower).map_err(errno::from_fs)?;
+        let names = (1u64..).zip(listing.iter()).skip(usize::try_from(after).unwrap_or(usize::MAX));
+        for (number, (name, kind)) in names {
+            if entries.len() >= limit {
+                break;
+            }
+            let is_row = upper.is_some_and(|ino| self.rows.lookup(ino, name).is_ok());
+            if is_row || self.is_hidden(mounts, lower, name).map_err(errno::from_fs)? {
+                continue;
+            }
+            let ino = mounts.inode_of(&format!("{directory}/{name}"));
+            entries.push(DirectoryEntry { name: name.clone(), ino, kind: kind.bits(), cookie: HOST_COOKIES + number });
+        }
+        Ok(entries)
+    }
+
+    /// The row of a node that is about to change.
+    pub(super) fn row(&self, node: Node) -> Result<u64, Errno> {
+        self.row_of_size(node, u64::MAX)
+    }
+
+    /// The same, when no more than so many bytes of it will be needed.
+    pub(super) fn row_of_size(&self, node: Node, size: u64) -> Result<u64, Errno> {
+        match self.current(node) {
+            Node::Row(ino) => Ok(ino),
+            Node::Host(id) => self.copy_up(id, size),
+            _ => Err(Errno::ROFS),
+        }
+    }
+
+    // Makes a host file a row, and the directories above it.
+    fn copy_up(&self, id: HostId, size: u64) -> Result<u64, Errno> {
+        let mounts = self.mounts()?;
+        if !mounts.point(id).map_err(errno::from_fs)?.overlay {
+            return Err(Errno::ROFS);
+        }
+        // One at a time, or two processes make two rows of one file.
+        let _turn = mounts.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut above = vec![id];
+        let mut parent = loop {
+            let top = above.last().copied().unwrap_or(id);
+            if let Some(ino) = mounts.upper_of(top) {
+                above.pop();
+                break ino;
+            }
+            let (parent, _) = mounts.place(top).map_err(errno::from_fs)?.ok_or(Errno::ROFS)?;
+            above.push(parent);
+        };
+        for id in above.into_iter().rev() {
+            parent = self.copy_one(mounts, id, parent, size).map_err(errno::from_fs)?;
+        }
+        Ok(parent)
+    }
+
+    fn copy_one(&self, mounts: &Mounts, id: HostId, parent: u64, size: u64) -> Result<u64, FsError> {
+        let Some((_, name)) = mounts.place(id)? else { return Err(FsError::ReadOnly) };
+        let stat = mounts.stat(id)?;
+        let (uid, gid) = (self.owner.uid, self.owner.gid);
+        let ino = match mounts.kind(id)? {
+            FileType::Directory => self.rows.mkdir(parent, &name, stat.mode & 0o777, uid, gid)?,
+            FileType::Symlink => self.rows.symlink(parent, &name, &mounts.read_link(id)?, uid, gid)?,
+            FileType::File => {
+                let ino = self.rows.create(parent, &name, stat.mode & 0o777, uid, gid)?;
+                if let Err(error) = self.copy_content(mounts, id, ino, size) {
+                    // Half a file must not hide the whole one.
+                    let _ = self.rows.unlink(parent, &name);
+                    return Err(error);
+                }
+                ino
+            }
+        };
+        self.rows.set_times(ino, Some(stat.atime), Some(stat.mtime))?;
+        for _ in 0..mounts.set_upper(id, ino)? {
+            if stat.kind() != S_IFDIR {
+                self.rows.hold(ino)?;
+            }
+        }
+        mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).note_copied(mounts.path(id)?);
+        Ok(ino)
+    }
+
+    fn copy_content(&self, mounts: &Mounts, id: HostId, ino: u64, size: u64) -> Result<(), FsError> {
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut offset = 0;
+        while offset < size {
+            let read = mounts.read(id, offset, &mut buffer)?;
+            let mut bytes = buffer.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            while !bytes.is_empty() {
+                let written = self.rows.write(ino, offset, bytes)?;
+                offset += written as u64;
+                bytes = bytes.get(written..).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an entry: the row, if it is one, and what would show through after it.
+    pub(super) fn erase(
+        &self,
+        at: &Resolved<Node>,
+        name: &str,
+        remove_row: impl FnOnce(u64) -> Result<(), FsError>,
+    ) -> Result<(), Errno> {
+        let Some(mounts) = self.mounts.as_deref() else {
+            return remove_row(self.row_entry(at)?).map_err(errno::from_fs);
+        };
+        let Some((node, kind)) = at.node else { return Err(errno::from_fs(at.missing)) };
+        let parent = self.current(at.parent);
+        may_move(mounts, node)?;
+        if kind == FileType::Directory && !self.readdir(node, 0, 1)?.is_empty() {
+            return Err(Errno::NOTEMPTY);
+        }
+        match self.current(node) {
+            Node::Row(_) => {
+                let Node::Row(dir) = parent else { return Err(Errno::ROFS) };
+                remove_row(dir).map_err(errno::from_fs)?;
+            }
+            Node::Host(_) => {}
+            _ => return Err(Errno::ROFS),
+        }
+        self.cover(mounts, parent, name).map_err(errno::from_fs)
+    }
+
+    // Hides what a host directory shows at a name, if it shows anything.
+    fn cover(&self, mounts: &Mounts, dir: Node, name: &str) -> Result<(), FsError> {
+        let lower = match dir {
+            Node::Row(ino) => mounts.lower_of(ino),
+            Node::Host(id) => Some(id),
+            _ => None,
+        };
+        match lower {
+            Some(lower) if self.lookup_lower(lower, name).is_ok() => self.hide(mounts, lower, name),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether two directories are in the same mount, or both in none.
+    pub(super) fn same_mount(&self, one: Node, other: Node) -> Result<bool, Errno> {
+        let Some(mounts) = self.mounts.as_deref() else { return Ok(true) };
+        let of = |dir: Node| -> Result<Option<usize>, FsError> {
+            let mut ino = match self.current(dir) {
+                Node::Host(id) => return mounts.mount_of(id).map(Some),
+                Node::Row(ino) => ino,
+                _ => return Ok(None),
+            };
+            loop {
+                if let Some(mount) = mounts.mount_at(ino) {
+                    return Ok(Some(mount));
+                }
+                if ino == ROOT {
+                    return Ok(None);
+                }
+                ino = self.rows.parent(ino)?;
+            }
+        };
+        Ok(of(one).map_err(errno::from_fs)? == of(other).map_err(errno::from_fs)?)
+    }
+
+    /// Renames when something is mounted somewhere.
+    pub(super) fn rename_mounted(
+        &self,
+        from: &Resolved<Node>,
+        old_name: &str,
+        to: &Resolved<Node>,
+        new_name: &str,
+    ) -> Result<(), Errno> {
+        let mounts = self.mounts()?;
+        let (node, kind) = from.existing().map_err(errno::from_fs)?;
+        may_move(mounts, node)?;
+        if let Some((target, target_kind)) = to.node {
+            may_move(mounts, target)?;
+            match (kind, target_kind) {
+                (FileType::Directory, FileType::Directory) if self.current(target) == self.current(node) => return Ok(()),
+                (FileType::Directory, FileType::Directory) if !self.readdir(target, 0, 1)?.is_empty() => {
+                    return Err(Errno::NOTEMPTY);
+                }
+                (FileType::Directory, FileType::Directory) => {}
+                (FileType::Directory, _) => return Err(Errno::NOTDIR),
+                (_, FileType::Directory) => return Err(Errno::ISDIR),
+                _ => {}
+            }
+        }
+        if !self.same_mount(from.parent, to.parent)? {
+            return Err(Errno::XDEV);
+        }
+        let shows_through = match self.current(node) {
+            Node::Row(ino) => mounts.lower_of(ino).is_some(),
+            _ => true,
+        };
+        if kind == FileType::Directory && shows_through {
+            return Err(Errno::XDEV);
+        }
+        self.row(node)?;
+        let (old_parent, new_parent) = (self.row(from.parent)?, self.row(to.parent)?);
+        self.rows.rename(old_parent, old_name, new_parent, new_name).map_err(errno::from_fs)?;
+        if (old_parent, old_name) != (new_parent, new_name) {
+            self.cover(mounts, Node::Row(old_parent), old_name).map_err(errno::from_fs)?;
+        }
+        // A directory that came here is what it was: nothing below it shows through.
+        if kind == FileType::Directory {
+            self.cover(mounts, Node::Row(new_parent), new_name).map_err(errno::from_fs)?;
+        }
+        Ok(())
+    }
+}
+
+// Mount points and the directories above them stay; what is for reading only stays as it is.
+fn may_move(mounts: &Mounts, node: Node) -> Result<(), Errno> {
+    match node {
+        Node::Row(ino) if mounts.is_pinned(ino) => Err(Errno::BUSY),
+        Node::Row(_) => Ok(()),
+        Node::Host(id) => match mounts.place(id).map_err(errno::from_fs)? {
+            None => Err(Errno::BUSY),
+            Some(_) if !mounts.point(id).map_err(errno::from_fs)?.overlay => Err(Errno::ROFS),
+            Some(_) => Ok(()),
+        },
+        _ => Err(Errno::ROFS),
+    }
+}
