@@ -1,7 +1,7 @@
 //! `bc`: the calculator language; `parse` reads it, `run` executes it, `number` calculates.
 
 mod math;
-mod number;
+pub(crate) mod number;
 mod parse;
 mod run;
 

@@ -8,6 +8,7 @@ pub mod awk;
 pub mod bc;
 pub mod cmp;
 pub mod compress;
+pub mod dc;
 pub mod diff;
 pub mod find;
 pub mod getopt;
@@ -21,6 +22,7 @@ pub mod process;
 pub mod rg;
 pub mod sed;
 pub mod small;
+pub mod sqlite3;
 pub mod tar;
 pub mod time;
 pub mod utf8;
@@ -41,6 +43,7 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("clear", small::clear),
     ("cmp", cmp::cmp),
     ("column", small::column::column),
+    ("dc", dc::dc),
     ("diff", diff::diff),
     ("egrep", grep::egrep),
     ("envsubst", small::envsubst),
@@ -62,6 +65,7 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("rev", small::rev),
     ("rg", rg::rg),
     ("sed", sed::sed),
+    ("sqlite3", sqlite3::sqlite3),
     ("strings", small::strings::strings),
     ("tar", tar::tar),
     ("time", small::time),

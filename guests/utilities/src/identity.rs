@@ -158,7 +158,7 @@ pub fn groups(args: Args) -> Outcome {
     for user in &given.operands {
         match user.to_str().and_then(|name| names.users.iter().find(|row| row.0 == name)) {
             Some(row) => out.text(format!("{} : {}\n", row.0, list(&row.0, names.login_group(row.1).unwrap_or(row.1)))),
-            None => status = fail(format!("{}: no such user", quote::always(user))),
+            None => status = fail(format!("{}: no such user", quote::plain(user))),
         }
     }
     Ok(status)
@@ -200,7 +200,7 @@ pub fn id(args: Args) -> Outcome {
     for user in &given.operands {
         match user.to_str().and_then(|name| names.user_id(name)).filter(|&id| names.user(id).is_some()) {
             Some(id) => people.push((id, names.login_group(id).unwrap_or(id))),
-            None => status = fail(format!("{}: no such user", quote::always(user))),
+            None => status = fail(format!("{}: no such user", quote::plain(user))),
         }
     }
     if given.operands.is_empty() {
@@ -351,7 +351,7 @@ pub fn uptime(args: Args) -> Outcome {
     let spec = Spec { short: "ps", long: &[("pretty", No, 'p'), ("since", No, 's')], help: "[OPTION]..." };
     let given = options::parse(args, &spec)?;
     if let Some(operand) = given.operands.first() {
-        return Err(usage(format!("extra operand {}", quote::always(operand))));
+        return Err(usage(format!("extra operand {}", quote::plain(operand))));
     }
     let now = i64::try_from(sys::now_ns() / 1_000_000_000).unwrap_or(0);
     let mut out = Output::new();

@@ -231,9 +231,9 @@ pub fn choose<T: Copy + PartialEq>(option: &str, value: &OsStr, choices: &[(&str
     for (name, choice) in choices {
         if previous == Some(*choice) {
             list.pop();
-            list.push_str(&format!(", '{name}'\n"));
+            list.push_str(&format!(", {}\n", crate::quote::plain(name)));
         } else {
-            list.push_str(&format!("  - '{name}'\n"));
+            list.push_str(&format!("  - {}\n", crate::quote::plain(name)));
         }
         previous = Some(*choice);
     }

@@ -82,13 +82,13 @@ pub fn hint() {
 pub fn missing_operand(after: Option<&OsString>) -> i32 {
     match after {
         None => usage("missing operand"),
-        Some(last) => usage(format!("missing operand after {}", quote::always(last))),
+        Some(last) => usage(format!("missing operand after {}", quote::plain(last))),
     }
 }
 
 /// The complaint about an operand too many.
 pub fn extra_operand(operand: &OsStr) -> i32 {
-    usage(format!("extra operand {}", quote::always(operand)))
+    usage(format!("extra operand {}", quote::plain(operand)))
 }
 
 /// Whether the locale's characters are UTF-8; otherwise they are bytes.

@@ -16,23 +16,27 @@ pub fn always(name: impl AsRef<OsStr>) -> String {
     shell(name.as_ref().as_encoded_bytes(), true)
 }
 
-/// Text in plain quotes with C escapes: `invalid number of lines: 'x'`.
+/// Text in the locale's quotes with C escapes: `invalid number of lines: 'x'`, with curled quotes where text is UTF-8.
 pub fn plain(text: impl AsRef<OsStr>) -> String {
     plain_bytes(text.as_ref().as_encoded_bytes())
 }
 
-/// Bytes in plain quotes with C escapes.
+/// Bytes in the locale's quotes with C escapes.
 pub fn plain_bytes(bytes: &[u8]) -> String {
-    let mut out = String::from("'");
+    let (open, close) = if program::utf8() { ('‘', '’') } else { ('\'', '\'') };
+    let mut out = String::from(open);
     for piece in pieces(bytes) {
         match piece {
-            Piece::Char('\'') => out.push_str("\\'"),
+            Piece::Char(c) if c == close => {
+                out.push('\\');
+                out.push(c);
+            }
             Piece::Char('\\') => out.push_str("\\\\"),
             Piece::Char(c) => out.push(c),
             Piece::Escape(byte) => out.push_str(&escape(byte)),
         }
     }
-    out.push('\'');
+    out.push(close);
     out
 }
 

@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, BigUint, Sign};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Number {
+pub(crate) struct Number {
     pub digits: BigInt,
     pub scale: usize,
 }

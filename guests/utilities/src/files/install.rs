@@ -71,7 +71,7 @@ pub fn main(args: Args) -> Outcome {
         for name in &given.operands {
             let mut out = Output::new();
             let done = make_parents(Path::new(name), given.has('v'), &mut out)
-                .map_err(|(at, error)| fail(format!("cannot create directory {}: {}", quote::always(at), sys::message(&error))));
+                .map_err(|(at, error)| fail(format!("cannot create directory {}: {}", quote::plain(at), sys::message(&error))));
             if done.map_or(true, |_| finish(Path::new(name)).is_err()) {
                 status = 1;
             }
@@ -86,9 +86,8 @@ pub fn main(args: Args) -> Outcome {
         if let Some(parent) =
             parent.filter(|parent| !parent.as_os_str().is_empty() && given.operands.len() + usize::from(given.has('t')) > 1)
         {
-            make_parents(&parent, given.has('v'), &mut Output::new()).map_err(|(at, error)| {
-                fail(format!("cannot create directory {}: {}", quote::always(at), sys::message(&error)))
-            })?;
+            make_parents(&parent, given.has('v'), &mut Output::new())
+                .map_err(|(at, error)| fail(format!("cannot create directory {}: {}", quote::plain(at), sys::message(&error))))?;
         }
     }
     if given.has('T') && given.operands.last().is_some_and(|last| is_directory(Path::new(last))) {

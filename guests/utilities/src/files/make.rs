@@ -51,7 +51,7 @@ pub fn mkdir(args: Args) -> Outcome {
         });
         if let Err((at, error)) = done {
             out.send();
-            warn(format!("cannot create directory {}: {}", quote::always(at), sys::message(&error)));
+            warn(format!("cannot create directory {}: {}", quote::plain(at), sys::message(&error)));
             status = 1;
         }
     }
@@ -244,13 +244,13 @@ pub fn mktemp(args: Args) -> Outcome {
                 let what = if given.has('d') { "directory" } else { "file" };
                 return Err(fail(format!(
                     "failed to create {what} via template {}: {}",
-                    quote::always(full),
+                    quote::plain(full),
                     sys::message(&error)
                 )));
             }
         }
     }
-    Err(fail(format!("failed to create file via template {}: File exists", quote::always(shown))))
+    Err(fail(format!("failed to create file via template {}: File exists", quote::plain(shown))))
 }
 
 /// `truncate`.
@@ -284,8 +284,16 @@ pub fn truncate(args: Args) -> Outcome {
         None => None,
     };
     match (change, reference) {
-        (None, None) => return Err(usage("you must specify either '--size' or '--reference'")),
-        (Some((None, _)), Some(_)) => return Err(usage("you must specify a relative '--size' with '--reference'")),
+        (None, None) => {
+            return Err(usage(format!("you must specify either {} or {}", quote::plain("--size"), quote::plain("--reference"))));
+        }
+        (Some((None, _)), Some(_)) => {
+            return Err(usage(format!(
+                "you must specify a relative {} with {}",
+                quote::plain("--size"),
+                quote::plain("--reference")
+            )));
+        }
         _ => {}
     }
     if given.operands.is_empty() {

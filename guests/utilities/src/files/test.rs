@@ -14,7 +14,7 @@ use crate::quote;
 pub fn bracket(mut args: Args) -> Outcome {
     set_failure(2);
     if args.len() > 1 && args.last().is_none_or(|last| last != "]") || args.len() == 1 {
-        warn("missing ']'");
+        warn(format!("missing {}", quote::plain("]")));
         return Err(2);
     }
     args.pop();
@@ -118,8 +118,8 @@ impl Expression<'_> {
                 let answer = self.or()?;
                 if !self.next_is(")") {
                     return Err(match self.words.get(self.at) {
-                        Some(found) => format!("')' expected, found {}", found.to_string_lossy()),
-                        None => "')' expected".into(),
+                        Some(found) => format!("{} expected, found {}", quote::plain(")"), found.to_string_lossy()),
+                        None => format!("{} expected", quote::plain(")")),
                     });
                 }
                 self.at += 1;

@@ -175,7 +175,7 @@ pub fn main(args: Args) -> Outcome {
         Ok(request) => sys::exec(&through_interpreter(request)),
         Err(error) => error,
     };
-    warn(format!("{}: {}", quote::always(&operands[0]), sys::message(&error)));
+    warn(format!("{}: {}", quote::plain(&operands[0]), sys::message(&error)));
     let missing = error.kind() == std::io::ErrorKind::NotFound;
     if missing && bytes(&operands[0]).contains(&b' ') {
         warn("use -[v]S to pass options in shebang lines");

@@ -93,7 +93,7 @@ pub fn become_program(words: &[OsString], env: Vec<Vec<u8>>, path: Option<&OsStr
         Ok(request) => sys::exec(&through_interpreter(request)),
         Err(error) => error,
     };
-    warn(format!("{what}{}: {}", quote::always(&words[0]), sys::message(&error)));
+    warn(format!("{what}{}: {}", quote::plain(&words[0]), sys::message(&error)));
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 

@@ -56,12 +56,12 @@ pub fn main(args: Args) -> Outcome {
     let child = match started {
         Ok(pid) => i32::try_from(pid).unwrap_or(0),
         Err(error) => {
-            warn(format!("failed to run command {}: {}", quote::always(&words[0]), sys::message(&error)));
+            warn(format!("failed to run command {}: {}", quote::plain(&words[0]), sys::message(&error)));
             return Err(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 });
         }
     };
     let target = if given.has('f') { child } else { -child };
-    let mut watch = Watch { child, target, verbose: given.has('v'), name: quote::always(&words[0]) };
+    let mut watch = Watch { child, target, verbose: given.has('v'), name: quote::plain(&words[0]) };
     let (status, timed_out) = watch.run(limit, signal, kill_after);
     if let WaitStatus::Signaled(fatal) = status
         && (fatal == Signal::KILL || !timed_out)

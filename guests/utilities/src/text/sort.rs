@@ -132,7 +132,7 @@ pub fn main(args: Args) -> Outcome {
     let files = match given.value('0') {
         Some(list) => {
             if let Some(operand) = given.operands.first() {
-                warn(format!("extra operand {}", quote::always(operand)));
+                warn(format!("extra operand {}", quote::plain(operand)));
                 let _ = sys::write_all(2, b"file operands cannot be combined with --files0-from\n");
                 crate::program::hint();
                 return Err(2);
@@ -157,7 +157,7 @@ pub fn main(args: Args) -> Outcome {
     });
     if let Some(mode) = check.transpose()? {
         if let Some(extra) = files.get(1) {
-            return Err(fail(format!("extra operand {} not allowed with -{mode}", quote::always(extra))));
+            return Err(fail(format!("extra operand {} not allowed with -{mode}", quote::plain(extra))));
         }
         if given.has('o') {
             return Err(fail(format!("options '-{mode}o' are incompatible")));

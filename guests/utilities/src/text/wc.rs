@@ -121,7 +121,7 @@ pub fn main(args: Args) -> Outcome {
 
 fn names_from(list: &OsStr, operands: &[OsString], status: &mut i32) -> Result<Vec<Option<OsString>>, i32> {
     if let Some(operand) = operands.first() {
-        warn(format!("extra operand {}", quote::always(operand)));
+        warn(format!("extra operand {}", quote::plain(operand)));
         let _ = sys::write_all(2, b"file operands cannot be combined with --files0-from\n");
         crate::program::hint();
         return Err(1);
