@@ -1,12 +1,14 @@
 //! The work of commands on the database and on the machine's own filesystem, side by side.
 //!
-//! `cargo bench -p sqlite-fs`; the comparison with AgentFS's own SDK is in `benches/agentfs`, which brings its engine.
+//! `cargo bench -p sqlite-fs`; a table of ratios comes last (`-- ratios` for it alone). The comparison with AgentFS's own
+//! SDK is in `benches/agentfs`, which brings its engine.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group};
 use sqlite_fs::{Database, Durability, Export, NewCall, Outcome, ROOT};
 
 const FILES: u32 = 10_000;
@@ -31,6 +33,56 @@ fn fill(database: &Database) {
     t.commit().unwrap();
 }
 
+fn overwrite(database: &Database) {
+    let t = database.begin(None).unwrap();
+    for i in 0..FILES {
+        let ino = t.fs().metadata(&format!("/d/f{i}")).unwrap().ino;
+        t.write(ino, 0, &[8; SMALL.len()]).unwrap();
+    }
+    t.commit().unwrap();
+}
+
+fn overwrite_ext4(real: &Path) {
+    for i in 0..FILES {
+        let file = fs::File::options().write(true).open(real.join(format!("f{i}"))).unwrap();
+        file.write_all_at(&[8; SMALL.len()], 0).unwrap();
+    }
+}
+
+fn fill_ext4(real: &Path) {
+    fs::create_dir(real).unwrap();
+    for i in 0..FILES {
+        fs::write(real.join(format!("f{i}")), SMALL).unwrap();
+    }
+}
+
+/// The same places for everybody.
+fn offsets() -> impl Iterator<Item = u64> {
+    (0..5000u64).scan(1u64, |state, _| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some((*state >> 33) % (LARGE - 4096))
+    })
+}
+
+fn write_large(database: &Database, bytes: &[u8]) {
+    let t = database.begin(None).unwrap();
+    let open = sqlite_fs::path::Open { write: true, create: true, truncate: true, ..Default::default() };
+    let ino = t.fs().open("/large", &open, 0o644).unwrap();
+    (0..LARGE / STEP as u64).for_each(|step| assert_eq!(t.write(ino, step * STEP as u64, bytes), Ok(STEP)));
+    t.commit().unwrap();
+}
+
+fn write_large_ext4(real: &Path, bytes: &[u8]) {
+    let file = fs::File::create(real).unwrap();
+    (0..LARGE / STEP as u64).for_each(|step| file.write_all_at(bytes, step * STEP as u64).unwrap());
+}
+
+fn backup(from: &Path, to: &Path) {
+    let source = rusqlite::Connection::open(from).unwrap();
+    let mut target = rusqlite::Connection::open(to).unwrap();
+    rusqlite::backup::Backup::new(&source, &mut target).unwrap().run_to_completion(1 << 20, Duration::ZERO, None).unwrap();
+}
+
 fn small_files(c: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();
     let mut group = c.benchmark_group("10000 small files");
@@ -45,12 +97,7 @@ fn small_files(c: &mut Criterion) {
                 number += 1;
                 dir.path().join(format!("real{number}"))
             },
-            |real| {
-                fs::create_dir(&real).unwrap();
-                for i in 0..FILES {
-                    fs::write(real.join(format!("f{i}")), SMALL).unwrap();
-                }
-            },
+            |real| fill_ext4(&real),
             BatchSize::PerIteration,
         );
     });
@@ -77,6 +124,8 @@ fn small_files(c: &mut Criterion) {
     group.bench_function("read, ext4", |b| {
         b.iter(|| (0..FILES).for_each(|i| assert_eq!(fs::read(real.join(format!("f{i}"))).unwrap().len(), 1024)));
     });
+    group.bench_function("overwrite", |b| b.iter(|| overwrite(&filled)));
+    group.bench_function("overwrite, ext4", |b| b.iter(|| overwrite_ext4(&real)));
     group.bench_function("list", |b| {
         b.iter(|| {
             let t = filled.begin(None).unwrap();
@@ -94,26 +143,12 @@ fn large_file(c: &mut Criterion) {
     group.sample_size(10).throughput(Throughput::Bytes(LARGE));
     let mut buffer = vec![9; STEP];
     let database = database(dir.path());
-    let write = |bytes: &[u8]| {
-        let t = database.begin(None).unwrap();
-        let ino = t.fs().open(
-            "/large",
-            &sqlite_fs::path::Open { write: true, create: true, truncate: true, ..Default::default() },
-            0o644,
-        );
-        let ino = ino.unwrap();
-        (0..LARGE / STEP as u64).for_each(|step| assert_eq!(t.write(ino, step * STEP as u64, bytes), Ok(STEP)));
-        t.commit().unwrap();
-    };
-    group.bench_function("write", |b| b.iter(|| write(&buffer)));
+    group.bench_function("write", |b| b.iter(|| write_large(&database, &buffer)));
     let real = dir.path().join("large");
     group.bench_function("write, ext4", |b| {
-        b.iter(|| {
-            let file = fs::File::create(&real).unwrap();
-            (0..LARGE / STEP as u64).for_each(|step| file.write_all_at(&buffer, step * STEP as u64).unwrap());
-        });
+        b.iter(|| write_large_ext4(&real, &buffer));
     });
-    write(&buffer);
+    write_large(&database, &buffer);
     let t = database.begin(None).unwrap();
     let (ino, _) = t.lookup(ROOT, "large").unwrap();
     group.bench_function("read", |b| {
@@ -123,8 +158,23 @@ fn large_file(c: &mut Criterion) {
     group.bench_function("read, ext4", |b| {
         b.iter(|| (0..LARGE / STEP as u64).for_each(|step| file.read_exact_at(&mut buffer, step * STEP as u64).unwrap()));
     });
+    let mut small = [0; 4096];
+    group.bench_function("5000 reads of 4 KiB anywhere", |b| {
+        b.iter(|| offsets().for_each(|at| assert_eq!(t.read(ino, at, &mut small), Ok(4096))));
+    });
+    group.bench_function("5000 reads of 4 KiB anywhere, ext4", |b| {
+        b.iter(|| offsets().for_each(|at| file.read_exact_at(&mut small, at).unwrap()));
+    });
     drop(t);
     let mut number = 0;
+    group.bench_function("backup by SQLite", |b| {
+        b.iter(|| {
+            number += 1;
+            let path = dir.path().join(format!("backup{number}.db"));
+            backup(database.path().unwrap(), &path);
+            fs::remove_file(path).unwrap();
+        });
+    });
     group.bench_function("export", |b| {
         b.iter(|| {
             number += 1;
@@ -161,5 +211,85 @@ fn commands(c: &mut Criterion) {
     group.finish();
 }
 
+/// What this thread has used of the processor, as the kernel counts it.
+fn cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Does two things in turns, each in a place of its own, and tells the best processor time of both.
+fn compare(name: &str, bar: &str, mut ours: impl FnMut(u32) -> Duration, mut theirs: impl FnMut(u32) -> Duration) {
+    let (mut a, mut b) = (Duration::MAX, Duration::MAX);
+    for round in 0..5 {
+        a = a.min(ours(round));
+        b = b.min(theirs(round));
+    }
+    let (a, b) = (a.as_secs_f64() * 1000.0, b.as_secs_f64() * 1000.0);
+    println!("| {name} | {a:.1} | {b:.1} | {:.2} | {bar} |", a / b);
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = cpu();
+    work();
+    cpu() - start
+}
+
+/// The bars of the project, as ratios within one run: processor time of the calling thread.
+fn ratios() {
+    let dir = tempfile::tempdir().unwrap();
+    let (at, buffer) = (|name: String| dir.path().join(name), vec![9; STEP]);
+    println!("\n| work | sqlite-fs ms | theirs ms | ratio | bar |\n|---|---|---|---|---|");
+    compare(
+        "create 10 000 files of 1 KiB, ext4",
+        "1",
+        |_| {
+            let database = database(dir.path());
+            timed(|| fill(&database))
+        },
+        |round| timed(|| fill_ext4(&at(format!("small{round}")))),
+    );
+    compare(
+        "write 100 MB, ext4",
+        "12",
+        |_| {
+            let database = database(dir.path());
+            timed(|| write_large(&database, &buffer))
+        },
+        |round| timed(|| write_large_ext4(&at(format!("large{round}")), &buffer)),
+    );
+    let large = database(dir.path());
+    write_large(&large, &buffer);
+    let t = large.begin(None).unwrap();
+    let (ino, _) = t.lookup(ROOT, "large").unwrap();
+    let (mut mine, mut other) = (buffer.clone(), buffer.clone());
+    let file = fs::File::open(at("large0".to_owned())).unwrap();
+    compare(
+        "read 100 MB, ext4",
+        "3",
+        |_| timed(|| (0..LARGE / STEP as u64).for_each(|i| assert_eq!(t.read(ino, i * STEP as u64, &mut mine), Ok(STEP)))),
+        |_| timed(|| (0..LARGE / STEP as u64).for_each(|i| file.read_exact_at(&mut other, i * STEP as u64).unwrap())),
+    );
+    drop(t);
+    for megabytes in [10u64, 100] {
+        let full = database(dir.path());
+        let t = full.begin(None).unwrap();
+        (0..megabytes).for_each(|i| t.fs().write(&format!("/f{i}"), vec![i as u8; 1 << 20]).unwrap());
+        t.commit().unwrap();
+        compare(
+            &format!("export of {megabytes} MB, SQLite's backup"),
+            "1",
+            |round| timed(|| full.export(&at(format!("export{megabytes}-{round}.db")), Export::default()).unwrap()),
+            |round| timed(|| backup(full.path().unwrap(), &at(format!("backup{megabytes}-{round}.db")))),
+        );
+    }
+}
+
 criterion_group!(benches, small_files, large_file, commands);
-criterion_main!(benches);
+
+fn main() {
+    if !std::env::args().any(|argument| argument == "ratios") {
+        benches();
+        Criterion::default().configure_from_args().final_summary();
+    }
+    ratios();
+}

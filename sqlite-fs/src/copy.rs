@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::compat::Compat;
 use crate::database::Database;
 use crate::error::Error;
 use crate::options::{Durability, Options};
@@ -56,10 +57,14 @@ impl Database {
     /// Writes everything committed into a fresh, compact file at `path`, which must not exist. A transaction may be
     /// running meanwhile; in memory its commit waits for the end of the copy.
     pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
+        self.export_as(path, export, None)
+    }
+
+    pub(crate) fn export_as(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
         let disk = |source| Error::Disk { path: path.to_owned(), source };
         // Ours alone from here on: nobody's file is ever overwritten.
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(disk)?;
-        let written = self.copy_into_file(path, export);
+        let written = self.copy_into_file(path, export, compat);
         let result = written.and_then(|()| file.sync_all().map_err(disk));
         if result.is_err() {
             let _ = std::fs::remove_file(path);
@@ -67,14 +72,17 @@ impl Database {
         result
     }
 
-    fn copy_into_file(&self, path: &Path, export: Export) -> Result<(), Error> {
+    fn copy_into_file(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let target = Connection::open_with_flags(file_uri(path, "rw")?, flags)?;
-        schema::tune_writer(&target, true, Durability::CrashSafe)?;
+        schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
         // A file that is thrown away on any error needs neither a journal nor a sync of each page.
         target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
-        schema::create(&target, self.shared.options.clock.now())?;
-        self.copy_rows(&target, export)
+        match compat {
+            None => schema::create(&target, self.shared.options.clock.now())?,
+            Some(compat) => compat.create(&target)?,
+        }
+        self.copy_rows(&target, export, compat)
     }
 
     /// A second database with the same content, secrets and history included.
@@ -87,26 +95,34 @@ impl Database {
             }
             None => {
                 let fork = options.open()?;
-                fork.fill(|target| self.copy_rows(target, everything))?;
+                fork.fill(|target| self.copy_rows(target, everything, None))?;
                 Ok(fork)
             }
         }
     }
 
-    fn copy_rows(&self, target: &Connection, export: Export) -> Result<(), Error> {
+    fn copy_rows(&self, target: &Connection, export: Export, compat: Option<Compat>) -> Result<(), Error> {
         let _turn = self.shared.gate_for_reading();
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
-        let keys = if export.secrets { SECRETS } else { NO_SECRETS };
-        let history = if export.history { HISTORY } else { "" };
-        let hidden = if whiteout::exists(target, "source")? { HIDDEN } else { "" };
-        let tables = if hidden.is_empty() { "" } else { whiteout::TABLE };
-        let copied = target.execute_batch(&format!("BEGIN; {FILES} {tables} {hidden} {keys} {history} COMMIT;"));
+        let statements = match compat {
+            Some(compat) => compat.rows(export),
+            None if whiteout::exists(target, "source")? => format!("{} {HIDDEN} {}", whiteout::TABLE, rows(export)),
+            None => rows(export),
+        };
+        let copied = target.execute_batch(&format!("BEGIN; {statements} COMMIT;"));
         if copied.is_err() && !target.is_autocommit() {
             target.execute_batch("ROLLBACK")?;
         }
         let detached = target.execute_batch("DETACH source");
         Ok(copied.and(detached)?)
     }
+}
+
+/// The statements that copy every row into tables like ours.
+fn rows(export: Export) -> String {
+    let keys = if export.secrets { SECRETS } else { NO_SECRETS };
+    let history = if export.history { HISTORY } else { "" };
+    format!("{FILES} {keys} {history}")
 }
 
 /// A path as SQLite's URI; its special characters stay part of the name.

@@ -16,7 +16,7 @@ use crate::schema::{self, Found};
 use crate::side::Side;
 use crate::store::Store;
 use crate::transaction::Transaction;
-use crate::{Clock, calls, gather};
+use crate::{Clock, calls, gather, medium};
 
 /// Idle reader connections that are kept.
 const IDLE_READERS: usize = 4;
@@ -103,6 +103,9 @@ impl Database {
                 Source::Memory(format!("file:/sqlite-fs-{}-{number}?vfs=memdb", std::process::id()))
             }
         };
+        if let Some(path) = &options.path {
+            medium::refuse_network(path)?;
+        }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
         let (store, chunk_bytes, checkpoint) = match (&options.path, read_only) {
@@ -264,7 +267,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
     };
     let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
     let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    schema::tune_writer(&connection, path.is_some(), options.durability)?;
+    schema::tune_writer(&connection, path.is_some(), options.durability, options.secure_delete)?;
     if path.is_none() {
         schema::create_in_memory(&mut connection, clock.now())?;
     } else if refuse(schema::inspect(&connection)?, path)? {
@@ -280,6 +283,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
             calls::recover(&connection, note, clock.now())?;
         }
     }
+    schema::limit_pages(&connection, &options.quota)?;
     let chunk_bytes = schema::chunk_bytes(&connection)?;
     Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side)?)
 }

@@ -10,7 +10,8 @@ pub enum FsError {
     NotPermitted,
     /// ENOENT
     NoEntry,
-    /// EINTR: the operation was interrupted; nothing of it was done, the transaction goes on.
+    /// EINTR: the operation was interrupted and the transaction goes on. Nothing of it was done, but for a large file
+    /// that was being cut, removed or filled up: that one is as long as the work had come.
     Interrupted,
     /// EIO: the database answered with an error; the transaction is lost.
     Io,
@@ -127,6 +128,14 @@ pub enum Error {
         /// The holder's process id, if its lock file says it.
         pid: Option<u32>,
     },
+    /// The file is on a filesystem of another machine.
+    #[error("`{}` is on a network filesystem ({kind}): its locks and its log would not hold there", path.display())]
+    NetworkFilesystem {
+        /// The database.
+        path: PathBuf,
+        /// What the filesystem calls itself.
+        kind: String,
+    },
     /// The deadline passed while another transaction of this process was running.
     #[error("another transaction is still running")]
     Busy,
@@ -212,6 +221,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Locked { .. } => "end that process, open a copy, or open read-only",
+            Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
             Self::Busy => "wait for the running command, or give it a shorter deadline",
             Self::ReadOnly => "open the database without `read_only`",
             Self::Foreign { .. } => "import the file: its rows are checked and copied into a fresh database",

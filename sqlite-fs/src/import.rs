@@ -92,6 +92,7 @@ impl Database {
         let imported = transaction.with(|store| {
             let mut imported = Imported::default();
             store.run(|_| Ok(()))?;
+            store.take_overlay(source, &mut imported)?;
             store.take_names(source, import, &mut imported)?;
             store.take_contents(source, &mut imported)?;
             store.take_keys(source, &mut imported)?;

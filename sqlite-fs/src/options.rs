@@ -31,6 +31,7 @@ pub struct Options {
     pub(crate) durability: Durability,
     pub(crate) quota: Quota,
     pub(crate) cache: usize,
+    pub(crate) secure_delete: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -42,6 +43,7 @@ impl Default for Options {
             durability: Durability::default(),
             quota: Quota::default(),
             cache: CACHE_BYTES,
+            secure_delete: false,
             clock: Arc::new(SystemClock),
         }
     }
@@ -76,6 +78,14 @@ impl Options {
     /// own share beside it, about as much again.
     pub fn cache(mut self, bytes: usize) -> Self {
         self.cache = bytes;
+        self
+    }
+
+    /// Overwrites with zeros whatever is deleted, in the file itself too, at the price of writing it once more. Without
+    /// this, deleted rows are overwritten where their page is written anyway, and pages that become free keep their bytes
+    /// until they are used again. An export has none of either.
+    pub fn secure_delete(mut self) -> Self {
+        self.secure_delete = true;
         self
     }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Error;
 use crate::options::Durability;
+use crate::quota::Quota;
 
 /// `SLFS`: says that a file is ours, so that a foreign one is imported and never adopted.
 pub(crate) const APPLICATION_ID: i64 = 0x534C_4653;
@@ -64,7 +65,12 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
 const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Settings of the writing connection.
-pub(crate) fn tune_writer(connection: &Connection, file: bool, durability: Durability) -> rusqlite::Result<()> {
+pub(crate) fn tune_writer(
+    connection: &Connection,
+    file: bool,
+    durability: Durability,
+    secure_delete: bool,
+) -> rusqlite::Result<()> {
     harden(connection)?;
     // In memory, pages that are written before the commit would be seen by readers.
     let (synchronous, memory) = match (file, durability) {
@@ -72,10 +78,11 @@ pub(crate) fn tune_writer(connection: &Connection, file: bool, durability: Durab
         (true, Durability::PowerSafe) => ("FULL", ""),
         (true, Durability::CrashSafe) => ("NORMAL", ""),
     };
+    let secure_delete = if secure_delete { "ON" } else { "FAST" };
     connection.execute_batch(&format!(
         "PRAGMA page_size={PAGE_BYTES}; {memory} PRAGMA synchronous={synchronous};
          PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;
-         PRAGMA temp_store=MEMORY; PRAGMA secure_delete=FAST;"
+         PRAGMA temp_store=MEMORY; PRAGMA secure_delete={secure_delete};"
     ))?;
     connection.busy_timeout(BUSY)
 }
@@ -141,6 +148,31 @@ pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     let synchronous: i64 = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
     connection.execute_batch("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL;")?;
     connection.pragma_update(None, "synchronous", synchronous)
+}
+
+/// Room beside the files: keys and history are in no quota.
+const BESIDE_FILES_BYTES: u64 = 16 << 30;
+/// What one inode takes at most with its name, their indexes and the target of a link.
+const INODE_BYTES: u64 = 8 * 1024;
+/// How much a file that is already larger than its wall may still grow: enough to be used, cleaned and exported.
+const GROWTH_BYTES: u64 = 1 << 30;
+
+/// The last wall behind the quota (T-DOS-07): pages that the file never has more of, whatever a mistake of ours writes.
+/// Small files can take up to twice their bytes in pages.
+pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64, pages_now: u64) -> u64 {
+    let files = quota.bytes.saturating_mul(2).saturating_add(quota.inodes.saturating_mul(INODE_BYTES));
+    let ceiling = files.saturating_add(BESIDE_FILES_BYTES) / page_bytes.max(1);
+    // SQLite's own largest number of pages.
+    ceiling.max(pages_now.saturating_add(GROWTH_BYTES / page_bytes.max(1))).min(0xFFFF_FFFE)
+}
+
+/// Puts the wall up.
+pub(crate) fn limit_pages(connection: &Connection, quota: &Quota) -> rusqlite::Result<()> {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    let (page_bytes, pages) = (number("page_size")?.unsigned_abs(), number("page_count")?.unsigned_abs());
+    let ceiling = page_ceiling(quota, page_bytes, pages);
+    number(&format!("max_page_count={ceiling}"))?;
+    Ok(())
 }
 
 /// What a file says it is.

@@ -9,7 +9,7 @@ mod data;
 mod names;
 mod nodes;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -73,8 +73,11 @@ pub(crate) struct Store {
     /// Unlinked but held: in no table once the transaction ends.
     orphans: InoMap<Node>,
     holds: InoMap<u32>,
-    /// Files with whole chunks that have no row yet; readers of other makes need them, so commit adds zeros.
-    sparse: HashSet<Ino>,
+    /// Files with whole chunks that have no row yet, and the first of those; readers of other makes need them, so commit
+    /// adds zeros.
+    sparse: HashMap<Ino, u64>,
+    /// What those may be at most.
+    hole_bytes: u64,
     /// Erased, with rows still there, and their sizes; in order, so that they go in runs.
     doomed: BTreeMap<Ino, u64>,
     names: Names,
@@ -93,7 +96,7 @@ pub(crate) struct Store {
 pub(crate) struct Mark {
     number: u32,
     orphans: InoMap<Node>,
-    sparse: HashSet<Ino>,
+    sparse: HashMap<Ino, u64>,
     journal: Journal,
     usage: Option<Usage>,
     open_calls: usize,
@@ -122,7 +125,8 @@ impl Store {
             nodes: InoMap::default(),
             orphans: InoMap::default(),
             holds: InoMap::default(),
-            sparse: HashSet::new(),
+            sparse: HashMap::new(),
+            hole_bytes: 0,
             doomed: BTreeMap::new(),
             names: Names::default(),
             chunks: Chunks::default(),

@@ -88,6 +88,7 @@ fn verify(path: &Path, acknowledged: u64, cycle: u32) -> u64 {
     number
 }
 
+/// T-REL-01
 #[test]
 fn nothing_acknowledged_is_lost_when_a_process_is_killed() {
     let dir = tempfile::tempdir().unwrap();
@@ -112,6 +113,7 @@ fn nothing_acknowledged_is_lost_when_a_process_is_killed() {
     assert!(interrupted > CYCLES / 4, "hardly any call was interrupted: {interrupted}");
 }
 
+/// T-REL-04
 #[test]
 fn a_second_writer_is_told_who_has_the_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,6 +140,7 @@ fn a_second_writer_is_told_who_has_the_file() {
     assert_eq!(left, ["locked.db"], "a clean close leaves one file");
 }
 
+/// T-REL-04
 #[test]
 fn two_handles_in_one_process_are_two_writers() {
     let dir = tempfile::tempdir().unwrap();
@@ -154,6 +157,7 @@ fn two_handles_in_one_process_are_two_writers() {
     assert!(open(&path).is_ok());
 }
 
+/// T-REL-07, T-SNAP-01: what is not ours is imported, never adopted.
 #[test]
 fn a_foreign_or_newer_file_is_not_opened() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,16 +11,19 @@ use faults::vfs;
 use rusqlite::ffi;
 use sqlite_fs::{Database, Durability, Error, FsError, NewCall, Outcome};
 
+/// Files of one command: enough that its log is written in many stretches, and is brought back now and then.
+const MANY: u32 = 40;
+const FEW: u32 = 6;
+
 /// One command that touches everything, with more than the caches hold; returns the first error.
-fn command(database: &Database, number: u64) -> Result<(), Error> {
+fn command(database: &Database, number: u64, files: u32) -> Result<(), Error> {
     let transaction = database.begin(None)?;
     let call = NewCall { name: "test", parameters: None, command: "write" };
     let id = transaction.calls().begin(&call)?;
     let fs = transaction.fs();
     fs.write("/number", number.to_string())?;
     fs.create_dir_all(&format!("/d{}/e", number % 3))?;
-    // Enough that the log is written in many stretches, and is brought back into the file now and then.
-    for i in 0..16 {
+    for i in 0..files {
         fs.write(&format!("/d{}/e/f{i}", number % 3), number.to_le_bytes().repeat(9000))?;
     }
     fs.rename(&format!("/d{}/e/f0", number % 3), "/moved")?;
@@ -50,11 +53,11 @@ fn errors_everywhere(code: i32, is_expected: impl Fn(&Error) -> bool) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let mut database = open(&path);
-    command(&database, 1).unwrap();
+    command(&database, 1, MANY).unwrap();
     let (mut stored, mut failures) = (1, 0);
     for calls in 0.. {
         vfs::fail_after(calls, code);
-        let result = command(&database, stored + 1);
+        let result = command(&database, stored + 1, MANY);
         let failed = vfs::heal();
         match result {
             Ok(()) => {
@@ -79,7 +82,7 @@ fn errors_everywhere(code: i32, is_expected: impl Fn(&Error) -> bool) -> u64 {
             assert_eq!(number(&database), stored, "call {calls}: reopened");
         }
         // The disk is well again: so is the database.
-        command(&database, stored + 1).unwrap_or_else(|error| panic!("call {calls}: {error:?}"));
+        command(&database, stored + 1, MANY).unwrap_or_else(|error| panic!("call {calls}: {error:?}"));
         stored += 1;
     }
     drop(database);
@@ -98,7 +101,7 @@ fn power_cuts() {
         let database = open(&path);
         let mut acknowledged = 0;
         for number in 1..12 {
-            command(&database, number).unwrap();
+            command(&database, number, FEW).unwrap();
             if !vfs::is_cut() {
                 acknowledged = number;
             }
@@ -121,7 +124,7 @@ fn power_cuts() {
     }
 }
 
-/// One test, because the disk is one for the whole process.
+/// T-REL-02, T-REL-03. One test, because the disk is one for the whole process.
 #[test]
 fn a_bad_disk_loses_nothing_that_was_acknowledged() {
     vfs::install();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use sqlite_fs::{Database, Durability, Error, Export, Filter, Import, Imported, NewCall, Outcome, Quota};
+use sqlite_fs::{CallStatus, Compat, Database, Durability, Error, Export, Filter, Import, Imported, NewCall, Outcome, Quota};
 
 struct Corpus {
     dir: tempfile::TempDir,
@@ -60,6 +60,7 @@ fn ino_of(path: &str) -> String {
     query
 }
 
+/// T-SNAP-02: modes are masked, link counts are our own.
 #[test]
 fn a_sound_file_comes_in_whole() {
     let corpus = Corpus::new();
@@ -79,6 +80,7 @@ fn a_sound_file_comes_in_whole() {
     assert_eq!(calls[0].run.as_ref().unwrap().stdout, b"out");
 }
 
+/// T-SNAP-05
 #[test]
 fn an_export_leaves_secrets_and_deleted_data_behind() {
     let dir = tempfile::tempdir().unwrap();
@@ -218,6 +220,7 @@ fn lies() -> Vec<(String, &'static str)> {
     ]
 }
 
+/// T-SNAP-01, T-SNAP-02
 #[test]
 fn each_lie_is_refused_by_name() {
     let corpus = Corpus::new();
@@ -231,6 +234,7 @@ fn each_lie_is_refused_by_name() {
     }
 }
 
+/// T-SNAP-01, T-SNAP-02: what does no harm comes in without it.
 #[test]
 fn harmless_oddities_are_put_right() {
     let corpus = Corpus::new();
@@ -312,6 +316,7 @@ fn check_names_what_is_broken_in_our_own_file() {
     }
 }
 
+/// T-SNAP-04
 #[test]
 fn what_lies_beside_the_file_is_not_read() {
     let corpus = Corpus::new();
@@ -335,6 +340,7 @@ fn what_lies_beside_the_file_is_not_read() {
     assert!(copy.with_file_name("copy.db-wal").exists());
 }
 
+/// T-SNAP-03
 #[test]
 fn limits_of_an_import_are_kept() {
     let corpus = Corpus::new();
@@ -362,6 +368,7 @@ fn limits_of_an_import_are_kept() {
     assert!(!left.iter().any(|name| name.starts_with("new.db") || name.starts_with(".sqlite-fs")), "{left:?}");
 }
 
+/// T-SNAP-03; `mutations.rs` has thousands more.
 #[test]
 fn no_bytes_whatever_do_harm() {
     let corpus = Corpus::new();
@@ -447,4 +454,128 @@ fn localsandbox_snapshots_are_brought_up_to_date() {
     let duration: i64 =
         Connection::open(&out).unwrap().query_row("SELECT duration_ms FROM tool_calls", [], |row| row.get(0)).unwrap();
     assert_eq!(duration, 333);
+}
+
+/// T-SNAP-05: with `secure_delete` not even the file itself has what was deleted.
+#[test]
+fn deleted_bytes_are_overwritten_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = Database::options().path(&path).secure_delete().open().unwrap();
+    let transaction = database.begin(None).unwrap();
+    transaction.fs().write("/deleted", b"DELETED-CONTENT".repeat(50_000)).unwrap();
+    transaction.fs().write("/kept", b"KEPT-CONTENT").unwrap();
+    transaction.kv().set("token", "\"DELETED-VALUE\"").unwrap();
+    transaction.commit().unwrap();
+    let transaction = database.begin(None).unwrap();
+    transaction.fs().remove_file("/deleted").unwrap();
+    transaction.kv().delete("token").unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let bytes = std::fs::read(&path).unwrap();
+    let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
+    assert!(has(b"KEPT-CONTENT"));
+    assert!(!has(b"DELETED-CONTENT"));
+    assert!(!has(b"DELETED-VALUE"));
+}
+
+/// T-SNAP-06: nothing in a snapshot is authority; what it says about itself beyond its rows is not taken over.
+#[test]
+fn a_snapshot_brings_rows_and_nothing_else() {
+    let corpus = Corpus::new();
+    let changed = corpus.changed(
+        "INSERT INTO fs_config VALUES ('mount', '/etc'), ('allow_network', 'true');
+         CREATE TABLE hooks (command); INSERT INTO hooks VALUES ('rm -rf /');
+         CREATE TABLE sandlite_policy (preset); INSERT INTO sandlite_policy VALUES ('permissive');",
+    );
+    let (database, _) = import(&changed).unwrap();
+    let out = corpus.dir.path().join("out.db");
+    database.export(&out, Export::default()).unwrap();
+    let connection = Connection::open(&out).unwrap();
+    let list = |sql: &str| -> Vec<String> {
+        connection.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(list("SELECT key FROM fs_config ORDER BY key"), ["chunk_size", "schema_version"]);
+    assert_eq!(
+        list("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name"),
+        ["fs_config", "fs_data", "fs_dentry", "fs_inode", "fs_symlink", "kv_store", "sandlite_kv", "sandlite_run", "tool_calls"]
+    );
+}
+
+/// AgentFS's overlay tables, with and without the column that its Rust SDK leaves out.
+#[test]
+fn a_layer_of_an_overlay_comes_in_without_its_base() {
+    let corpus = Corpus::new();
+    let config = "CREATE TABLE fs_overlay_config (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+                  INSERT INTO fs_overlay_config VALUES ('base_path', '/srv/base');
+                  CREATE TABLE fs_origin (delta_ino INTEGER PRIMARY KEY, base_ino INTEGER NOT NULL);
+                  INSERT INTO fs_origin VALUES (3, 77);";
+    for whiteout in [
+        "CREATE TABLE fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT NOT NULL, created_at INTEGER NOT NULL);
+         INSERT INTO fs_whiteout VALUES ('/gone', '/', 1700000000), ('/a/gone', '/a', 1700000000);",
+        "CREATE TABLE fs_whiteout (path TEXT PRIMARY KEY, created_at INTEGER NOT NULL);
+         INSERT INTO fs_whiteout VALUES ('/gone', 1700000000), ('/a/gone', 1700000000);",
+    ] {
+        let (database, imported) = import(&corpus.changed(&format!("{config} {whiteout}"))).unwrap();
+        assert_eq!(
+            imported.notes,
+            [
+                "the file is a layer over `/srv/base`: what only the base has is not here",
+                "2 names that the layer hides in its base were left out",
+                "1 origins of copied files were left out",
+            ]
+        );
+        assert_eq!(database.check().unwrap(), []);
+        assert_eq!(database.reader().unwrap().fs().read("/a/b/c/small").unwrap(), b"small");
+    }
+    for lie in [
+        "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES (x'00')",
+        "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES ('relative')",
+        "CREATE TABLE fs_origin (delta_ino); INSERT INTO fs_origin VALUES ('text')",
+        "CREATE TABLE fs_overlay_config (key, value); INSERT INTO fs_overlay_config VALUES ('base_path', x'00')",
+    ] {
+        assert!(matches!(import(&corpus.changed(lie)), Err(Error::Refused { rule: "overlay", .. })), "{lie}");
+    }
+}
+
+#[test]
+fn an_export_for_localsandbox_has_its_layout_and_comes_back() {
+    let corpus = Corpus::new();
+    let (database, _) = import(&corpus.sound).unwrap();
+    let transaction = database.begin(None).unwrap();
+    transaction.fs().symlink("say \"hi\"\n", "/quoted").unwrap();
+    transaction.commit().unwrap();
+    let path = corpus.dir.path().join("localsandbox.db");
+    database.export_compat(&path, Export::default(), Compat::LocalSandbox).unwrap();
+
+    let connection = Connection::open(&path).unwrap();
+    let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let columns = "SELECT group_concat(name) FROM pragma_table_info('fs_inode')";
+    assert_eq!(text(columns), "ino,mode,nlink,uid,gid,size,atime,mtime,ctime");
+    assert_eq!(text("SELECT group_concat(key) FROM fs_config"), "chunk_size");
+    assert_eq!(number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'sandlite%'"), 0);
+    assert_eq!(number("SELECT count(*) FROM fs_symlink"), 0);
+    assert_eq!((number("PRAGMA application_id"), number("PRAGMA user_version")), (0, 0));
+    let soft = format!("SELECT CAST(data AS TEXT) FROM fs_data WHERE ino={}", ino_of("/soft"));
+    assert_eq!(text(&soft), "{\"__symlink\":\"a/large\"}");
+    assert_eq!(number(&format!("SELECT mode*1000+size FROM fs_inode WHERE ino={}", ino_of("/soft"))), 33_188_023);
+    assert!(number("SELECT started_at FROM tool_calls") > 1_000_000_000_000);
+    assert_eq!(text("SELECT group_concat(key) FROM kv_store"), "key");
+    assert_eq!(text("PRAGMA integrity_check"), "ok");
+    drop(connection);
+
+    let (back, imported) = import(&path).unwrap();
+    assert_eq!(imported.notes, Vec::<String>::new());
+    assert_eq!(back.check().unwrap(), []);
+    let (before, after) = (database.reader().unwrap(), back.reader().unwrap());
+    assert_eq!(after.fs().read_link("/soft").unwrap(), "a/large");
+    assert_eq!(after.fs().read_link("/quoted").unwrap(), "say \"hi\"\n");
+    for path in ["/a/large", "/soft", "/a/b/c/small", "/empty"] {
+        assert_eq!(after.fs().read(path).unwrap(), before.fs().read(path).unwrap(), "{path}");
+    }
+    assert_eq!(after.fs().metadata("/hard").unwrap().nlink, 2);
+    assert_eq!(after.get("key").unwrap().unwrap().json, "{\"n\":1}");
+    let calls = after.calls(&Filter::default()).unwrap();
+    assert_eq!((calls.len(), calls[0].name.as_str(), calls[0].status), (1, "bash", CallStatus::Success));
 }

@@ -19,8 +19,8 @@ const INO_MAX: i64 = 1 << 53;
 const MODE_MASK: u32 = 0o1777;
 /// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
-/// LocalSandbox stores a symbolic link as a file with this JSON in it, at most so long.
-const FAKE_LINK_MAX: u64 = 4096;
+/// LocalSandbox stores a symbolic link as a file with JSON in it, at most so long: the longest target, every byte escaped.
+const FAKE_LINK_MAX: u64 = 6 * 4095 + 32;
 
 /// An integer column, which must be one.
 fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error> {
@@ -207,6 +207,41 @@ impl Store {
             self.connection
                 .prepare_cached("UPDATE fs_inode SET size=?2 WHERE ino=?1 AND (mode & 61440)=40960")?
                 .execute(params![ino, signed(target.len() as u64)])?;
+        }
+        Ok(())
+    }
+
+    /// An overlay's file is one layer: its base lies in a directory of another machine, and cannot come along.
+    pub(super) fn take_overlay(&self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+        if source.has("fs_overlay_config", "value") && source.has("fs_overlay_config", "key") {
+            let mut statement =
+                source.connection.prepare("SELECT value FROM fs_overlay_config NOT INDEXED WHERE key='base_path'")?;
+            let mut rows = statement.query([])?;
+            if let Some(row) = rows.next()? {
+                let base = text(row, 0, "overlay")?;
+                imported.note(format!("the file is a layer over `{base}`: what only the base has is not here"));
+            }
+        }
+        for (table, column, what) in [
+            ("fs_whiteout", "path", "names that the layer hides in its base"),
+            ("fs_origin", "delta_ino", "origins of copied files"),
+        ] {
+            if source.has(table, column) {
+                let mut statement = source.connection.prepare(&format!("SELECT {column} FROM {table} NOT INDEXED"))?;
+                let mut rows = statement.query([])?;
+                let mut count = 0u64;
+                while let Some(row) = rows.next()? {
+                    match row.get_ref(0)? {
+                        ValueRef::Text(path) if column == "path" && path.starts_with(b"/") => {}
+                        ValueRef::Integer(_) if column == "delta_ino" => {}
+                        other => return Err(refused("overlay", format!("`{table}` has {}", other.data_type()))),
+                    }
+                    count += 1;
+                }
+                if count > 0 {
+                    imported.note(format!("{count} {what} were left out"));
+                }
+            }
         }
         Ok(())
     }

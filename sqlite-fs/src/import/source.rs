@@ -19,8 +19,20 @@ use crate::schema;
 /// The longest value that is looked at: a call's whole output.
 const VALUE_MAX: i32 = 80 << 20;
 /// The tables that may be read, and no other.
-const TABLES: &[&str] =
-    &["fs_config", "fs_inode", "fs_dentry", "fs_data", "fs_symlink", "kv_store", "tool_calls", "sandlite_kv", "sandlite_run"];
+const TABLES: &[&str] = &[
+    "fs_config",
+    "fs_inode",
+    "fs_dentry",
+    "fs_data",
+    "fs_symlink",
+    "fs_whiteout",
+    "fs_origin",
+    "fs_overlay_config",
+    "kv_store",
+    "tool_calls",
+    "sandlite_kv",
+    "sandlite_run",
+];
 
 /// A private copy of a foreign file, opened for reading.
 pub(super) struct Source {

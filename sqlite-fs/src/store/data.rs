@@ -12,8 +12,10 @@ use crate::rows::{self, signed};
 
 /// What an entry costs beside its bytes.
 const ENTRY_BYTES: usize = 128;
-/// Chunks removed by one statement, so that an interrupt waits for no more than that.
-const DELETE_STEP: u64 = 256;
+/// Bytes that are removed or filled up between two looks at the interrupt, in whole chunks.
+const STEP_BYTES: u64 = 16 << 20;
+/// Bytes of holes that wait for their rows; a commit has no more than these to add.
+const HOLES_MAX: u64 = 64 << 20;
 
 struct Chunk {
     data: Vec<u8>,
@@ -165,8 +167,19 @@ impl Store {
         Ok(())
     }
 
-    /// Grows the file with zeros, in memory only: whole chunks of them get their rows at commit.
+    /// Grows the file with zeros, step by step: an interrupt leaves it as long as it is by then.
     fn grow(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
+        let mut from = self.file(ino)?.stat.size;
+        while size - from > STEP_BYTES {
+            from += STEP_BYTES;
+            self.grow_by_step(ino, from)?;
+            self.breathe()?;
+        }
+        self.grow_by_step(ino, size)
+    }
+
+    /// Grows in memory only: whole chunks of zeros get their rows at commit, or when there are many.
+    fn grow_by_step(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
         let old = self.file(ino)?.stat.size;
         let tail = old / self.chunk_bytes as u64;
         if old % self.chunk_bytes as u64 != 0 {
@@ -181,9 +194,12 @@ impl Store {
         }
         let first_whole = old.div_ceil(self.chunk_bytes as u64);
         if size > first_whole * self.chunk_bytes as u64 {
-            self.sparse.insert(ino);
+            let first = self.sparse.entry(ino).or_insert(first_whole);
+            *first = (*first).min(first_whole);
+            self.hole_bytes += size - old;
         }
-        self.resize(ino, size)
+        self.resize(ino, size)?;
+        if self.hole_bytes > HOLES_MAX { self.fill_holes() } else { Ok(()) }
     }
 
     pub(crate) fn write(&mut self, ino: Ino, mut offset: u64, bytes: &[u8]) -> Result<usize, Fault> {
@@ -281,7 +297,31 @@ impl Store {
         self.note_content(ino)
     }
 
+    /// Cuts step by step: an interrupt leaves the file as long as it is by then.
     fn shrink(&mut self, ino: Ino, size: u64, old: u64) -> Result<(), Fault> {
+        let mut from = old;
+        while self.file(ino)?.has_data && from - size > STEP_BYTES {
+            let to = size.max((from - STEP_BYTES).next_multiple_of(self.chunk_bytes as u64));
+            self.cut(ino, to, from)?;
+            from = to;
+            self.breathe()?;
+        }
+        self.cut(ino, size, from)
+    }
+
+    /// Takes the bytes of a large file away before its last name goes, where an interrupt can still end that.
+    pub(super) fn empty_before_removal(&mut self, ino: Ino) -> Result<(), Fault> {
+        let held = self.holds.contains_key(&ino);
+        let node = self.node(ino)?;
+        let (size, nlink) = (node.stat.size, node.stat.nlink);
+        if !node.stat.is_file() || nlink > 1 || held || !node.has_data || size <= STEP_BYTES {
+            return Ok(());
+        }
+        self.note_content(ino)?;
+        self.shrink(ino, 0, size)
+    }
+
+    fn cut(&mut self, ino: Ino, size: u64, old: u64) -> Result<(), Fault> {
         let has_data = self.file(ino)?.has_data;
         let keep = size.div_ceil(self.chunk_bytes as u64);
         if size < old {
@@ -309,19 +349,9 @@ impl Store {
 
     /// Removes the rows of a file from chunk `first` on.
     pub(super) fn delete_chunks(&mut self, ino: Ino, first: u64) -> Result<(), Fault> {
-        let mut last: i64 = self
-            .connection
-            .prepare_cached("SELECT coalesce(max(chunk_index), -1) FROM fs_data WHERE ino=?1")?
-            .query_row([signed(ino)], |row| row.get(0))?;
-        let first = signed(first);
-        while last >= first {
-            // From the end, so that an interrupted removal leaves a shorter file and no hole.
-            let from = first.max(last - signed(DELETE_STEP) + 1);
-            self.connection
-                .prepare_cached("DELETE FROM fs_data WHERE ino=?1 AND chunk_index BETWEEN ?2 AND ?3")?
-                .execute(params![signed(ino), from, last])?;
-            last = from - 1;
-        }
+        self.connection
+            .prepare_cached("DELETE FROM fs_data WHERE ino=?1 AND chunk_index>=?2")?
+            .execute(params![signed(ino), signed(first)])?;
         Ok(())
     }
 
@@ -346,16 +376,17 @@ impl Store {
 
     /// Gives every chunk its row: other readers of the format take a missing one for the end.
     pub(super) fn fill_holes(&mut self) -> Result<(), Fault> {
-        let mut sparse: Vec<Ino> = self.sparse.drain().collect();
+        let mut sparse: Vec<(Ino, u64)> = self.sparse.drain().collect();
+        self.hole_bytes = 0;
         sparse.sort_unstable();
-        for ino in sparse {
+        for (ino, first) in sparse {
             let node = self.file(ino)?;
             node.has_data = true;
             let size = node.stat.size;
             let mut insert = self.connection.prepare_cached(
                 "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, zeroblob(?3)) ON CONFLICT DO NOTHING",
             )?;
-            for index in 0..size.div_ceil(self.chunk_bytes as u64) {
+            for index in first..size.div_ceil(self.chunk_bytes as u64) {
                 insert.execute(params![signed(ino), signed(index), signed(self.chunk_len(size, index) as u64)])?;
             }
         }

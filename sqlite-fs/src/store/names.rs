@@ -239,6 +239,7 @@ impl Store {
         if kind == FileType::Directory {
             return Err(FsError::IsDirectory.into());
         }
+        self.empty_before_removal(ino)?;
         self.remove_entry(dir, name, ino, 0)?;
         self.drop_link(ino)
     }
@@ -307,6 +308,7 @@ impl Store {
             self.check_depth_of_move(ino, old_dir, new_dir)?;
         }
         if let Some(target) = target {
+            self.empty_before_removal(target)?;
             self.remove_entry(new_dir, new, target, if is_dir { -1 } else { 0 })?;
             self.drop_link(target)?;
         }

@@ -402,3 +402,111 @@ fn a_tree_is_removed_whole() {
     assert_eq!(transaction.used().unwrap().inodes, 1);
     assert_eq!(fs.metadata("/").unwrap().nlink, 2);
 }
+
+/// A clock that interrupts the database at a given call, as the runtime's tick would.
+struct Impatient(std::sync::Mutex<(u32, Option<crate::Interrupter>)>);
+
+impl Impatient {
+    fn new() -> std::sync::Arc<Self> {
+        std::sync::Arc::new(Self(std::sync::Mutex::new((0, None))))
+    }
+
+    fn interrupt_after(&self, calls: u32, interrupter: crate::Interrupter) {
+        *self.0.lock().unwrap() = (calls, Some(interrupter));
+    }
+}
+
+impl crate::Clock for Impatient {
+    fn now(&self) -> i64 {
+        let mut state = self.0.lock().unwrap();
+        state.0 = state.0.saturating_sub(1);
+        if state.0 == 0
+            && let Some(interrupter) = state.1.take()
+        {
+            interrupter.interrupt();
+        }
+        0
+    }
+}
+
+const LARGE: u64 = 100 << 20;
+
+/// A large file, and something that takes it away or makes it; interrupted on its way, what is there is sound.
+fn interrupted(work: impl Fn(&Transaction, u64) -> Result<(), FsError>) -> u64 {
+    let clock = Impatient::new();
+    let database = Database::options().clock(std::sync::Arc::<Impatient>::clone(&clock)).open().unwrap();
+    let transaction = database.begin(None).unwrap();
+    let ino = transaction.create(ROOT, "large", 0o644, 0, 0).unwrap();
+    transaction.truncate(ino, LARGE).unwrap();
+    transaction.write(ino, 0, b"begin").unwrap();
+    clock.interrupt_after(4, database.interrupter());
+    assert_eq!(work(&transaction, ino), Err(FsError::Interrupted));
+    let size = transaction.stat(ino).unwrap().size;
+    transaction.commit().unwrap();
+    assert_eq!(database.check().unwrap(), []);
+    assert_eq!(database.reader().unwrap().fs().metadata("/large").unwrap().size, size);
+    assert_eq!(database.reader().unwrap().used().unwrap().bytes, size);
+    size
+}
+
+/// T-DOS-14
+#[test]
+fn the_removal_of_a_large_file_is_interruptible() {
+    let left = interrupted(|transaction, _| transaction.unlink(ROOT, "large"));
+    assert!((1..LARGE).contains(&left), "{left}");
+    let left = interrupted(|transaction, ino| transaction.truncate(ino, 10));
+    assert!((11..LARGE).contains(&left), "{left}");
+    let left = interrupted(|transaction, _| {
+        transaction.create(ROOT, "small", 0o644, 0, 0)?;
+        transaction.rename(ROOT, "small", ROOT, "large")
+    });
+    assert!((1..LARGE).contains(&left), "{left}");
+}
+
+/// T-DOS-14
+#[test]
+fn the_filling_of_a_large_hole_is_interruptible() {
+    let left = interrupted(|transaction, ino| transaction.truncate(ino, 10 * LARGE));
+    assert!((LARGE + 1..10 * LARGE).contains(&left), "{left}");
+}
+
+#[test]
+fn a_hole_that_was_cut_and_grown_again_is_filled_from_its_new_start() {
+    let database = memory();
+    let transaction = database.begin(None).unwrap();
+    let ino = file(&transaction, "a", b"x");
+    transaction.truncate(ino, 1 << 20).unwrap();
+    transaction.write(ino, 900_000, b"y").unwrap();
+    transaction.truncate(ino, 100).unwrap();
+    transaction.truncate(ino, 2 << 20).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(database.check().unwrap(), []);
+}
+
+/// T-DOS-07
+#[test]
+fn behind_the_quota_is_a_wall_of_pages() {
+    let quota = crate::Quota { bytes: 1 << 20, inodes: 100, ..crate::Quota::default() };
+    let wall = crate::schema::page_ceiling(&quota, 16 << 10, 10);
+    assert_eq!(wall, ((2 << 20) + 100 * 8192 + (16 << 30)) / (16 << 10));
+    assert_eq!(crate::schema::page_ceiling(&quota, 16 << 10, 2_000_000), 2_000_000 + (1 << 16));
+    let everything = crate::Quota { bytes: u64::MAX, ..quota };
+    assert_eq!(crate::schema::page_ceiling(&everything, 16 << 10, 10), 0xFFFF_FFFE);
+    let database = Database::options().quota(quota).open().unwrap();
+    let transaction = database.begin(None).unwrap();
+    let pragma = |name: &str| {
+        transaction
+            .with(|store| Ok(store.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))?))
+            .unwrap()
+            .unsigned_abs()
+    };
+    assert_eq!(pragma("max_page_count"), wall);
+    // Where the wall stands, writing ends, and what was committed stays.
+    let pages = pragma("page_count");
+    pragma(&format!("max_page_count={}", pages + 2));
+    let ino = transaction.create(ROOT, "a", 0o644, 0, 0).unwrap();
+    let written = transaction.write(ino, 0, &[1; 200_000]).and_then(|_| transaction.write(ino, 200_000, &[1; 200_000]));
+    assert_eq!(written, Err(FsError::NoSpace));
+    drop(transaction);
+    assert_eq!(database.check().unwrap(), []);
+}
