@@ -279,6 +279,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
         if left.unclean {
             quick_check(&connection)?;
         }
+        schema::after_visit(&connection)?;
         if let Some(note) = &left.note {
             calls::recover(&connection, note, clock.now())?;
         }

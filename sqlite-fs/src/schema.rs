@@ -150,6 +150,41 @@ pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", synchronous)
 }
 
+/// Puts right what an honest writer of another make leaves: inodes without a name (AgentFS's SDKs count a directory's links
+/// otherwise, and keep the inode of one of ours when they remove it), and link counts. Returns how many had no name.
+pub(crate) fn put_right(connection: &Connection) -> rusqlite::Result<usize> {
+    let orphans = connection.execute("DELETE FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)", [])?;
+    connection.execute_batch(
+        "DELETE FROM fs_symlink WHERE ino NOT IN (SELECT ino FROM fs_inode);
+         DELETE FROM fs_data WHERE ino NOT IN (SELECT ino FROM fs_inode);
+         UPDATE fs_inode SET nlink=names FROM (SELECT ino AS i, count(*) AS names FROM fs_dentry GROUP BY ino)
+           WHERE i=ino AND (mode & 61440)<>16384;
+         UPDATE fs_inode SET nlink=2 WHERE (mode & 61440)=16384;
+         UPDATE fs_inode SET nlink=2+below FROM (SELECT d.parent_ino AS p, count(*) AS below FROM fs_dentry d
+           JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 GROUP BY d.parent_ino) WHERE p=ino;",
+    )?;
+    Ok(orphans)
+}
+
+/// Puts a file of ours right after one of AgentFS's SDKs had it open. They leave a mark: the indexes that they add, which
+/// go again, so that the next visit is seen too.
+pub(crate) fn after_visit(connection: &Connection) -> rusqlite::Result<()> {
+    const VISITED: &str =
+        "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name IN ('tool_calls', 'kv_store') AND sql NOT NULL";
+    let mut statement = connection.prepare(VISITED)?;
+    let indexes: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(statement);
+    if indexes.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.unchecked_transaction()?;
+    for index in indexes {
+        transaction.execute_batch(&format!("DROP INDEX \"{}\"", index.replace('"', "\"\"")))?;
+    }
+    put_right(&transaction)?;
+    transaction.commit()
+}
+
 /// Room beside the files: keys and history are in no quota.
 const BESIDE_FILES_BYTES: u64 = 16 << 30;
 /// What one inode takes at most with its name, their indexes and the target of a link.

@@ -579,3 +579,26 @@ fn an_export_for_localsandbox_has_its_layout_and_comes_back() {
     let calls = after.calls(&Filter::default()).unwrap();
     assert_eq!((calls.len(), calls[0].name.as_str(), calls[0].status), (1, "bash", CallStatus::Success));
 }
+
+/// What AgentFS's SDKs do to a file of ours: their indexes, and a directory's inode that stays when its name goes.
+#[test]
+fn a_file_is_put_right_after_the_visit_of_an_sdk() {
+    let corpus = Corpus::new();
+    let (b, c) = (ino_of("/a/b"), ino_of("/a/b/c"));
+    let path = corpus.changed(&format!(
+        "CREATE INDEX idx_tool_calls_name ON tool_calls(name); CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
+         CREATE TABLE gone AS SELECT {b} AS b, {c} AS c;
+         DELETE FROM fs_dentry WHERE parent_ino=(SELECT c FROM gone); DELETE FROM fs_dentry WHERE ino=(SELECT c FROM gone);
+         DELETE FROM fs_dentry WHERE ino=(SELECT b FROM gone);
+         UPDATE fs_inode SET nlink=nlink-1 WHERE ino IN (SELECT b FROM gone UNION SELECT c FROM gone); DROP TABLE gone;"
+    ));
+    let database = Database::options().path(&path).open().unwrap();
+    assert_eq!(database.check().unwrap(), []);
+    let reader = database.reader().unwrap();
+    assert!(!reader.fs().exists("/a/b").unwrap());
+    assert_eq!(reader.fs().metadata("/a").unwrap().nlink, 2);
+    assert_eq!(reader.used().unwrap().inodes, 5);
+    drop((reader, database));
+    let indexes = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'idx_tool%' OR name LIKE 'idx_kv%'";
+    assert_eq!(Connection::open(&path).unwrap().query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+}

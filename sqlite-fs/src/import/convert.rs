@@ -11,6 +11,7 @@ use crate::error::{Error, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat};
 use crate::quota::Quota;
 use crate::rows::{join, signed, split};
+use crate::schema;
 use crate::store::Store;
 
 /// Inode numbers beyond what every SDK can hold in its number type are not taken in.
@@ -248,20 +249,11 @@ impl Store {
 
     /// What a careless but honest writer leaves: inodes without a name, link counts of its own.
     fn put_right(&mut self, imported: &mut Imported) -> Result<(), Error> {
-        let orphans =
-            self.connection.execute("DELETE FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)", [])?;
+        let orphans = schema::put_right(&self.connection)?;
         if orphans > 0 {
             imported.inodes -= orphans as u64;
             imported.note(format!("{orphans} inodes without a name were left out"));
         }
-        self.connection.execute_batch(
-            "DELETE FROM fs_symlink WHERE ino NOT IN (SELECT ino FROM fs_inode);
-             UPDATE fs_inode SET nlink=names FROM (SELECT ino AS i, count(*) AS names FROM fs_dentry GROUP BY ino)
-               WHERE i=ino AND (mode & 61440)<>16384;
-             UPDATE fs_inode SET nlink=2 WHERE (mode & 61440)=16384;
-             UPDATE fs_inode SET nlink=2+below FROM (SELECT d.parent_ino AS p, count(*) AS below FROM fs_dentry d
-               JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 GROUP BY d.parent_ino) WHERE p=ino;",
-        )?;
         Ok(())
     }
 
