@@ -73,6 +73,17 @@ fn unsafe_is_only_where_the_architecture_says() {
 }
 
 #[test]
+fn every_threat_has_a_test_of_its_name() {
+    let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let ids = security.lines().filter_map(|line| line.strip_prefix("| T-")).filter_map(|line| line.split(' ').next());
+    let tests: Vec<String> = rust_files().into_iter().map(|(_, text)| text).filter(|text| text.contains("#[test]")).collect();
+    let names: Vec<String> = ids.map(|id| format!("fn t_{}_", id.to_lowercase().replace('-', "_"))).collect();
+    assert!(names.len() >= 24, "SECURITY.md lists the threats: {names:?}");
+    let untested = names.into_iter().filter(|name| !tests.iter().any(|text| text.contains(name)));
+    assert_none("threats without a test", &untested.collect::<Vec<_>>());
+}
+
+#[test]
 fn nothing_is_left_unfinished_or_switched_off() {
     let marks = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!("), concat!("#[ig", "nore")];
     let offenders = rust_files().into_iter().filter(|(_, text)| marks.iter().any(|mark| text.contains(mark)));

@@ -19,7 +19,7 @@ pub(crate) mod wait;
 pub(crate) use capture::{Capture, Sink};
 pub(crate) use fault::{Ended, Fault};
 pub(crate) use fork::fork;
-pub(crate) use program::{check as check_program, find as find_program};
+pub(crate) use program::{exec, find as find_program};
 pub(crate) use run::{start, start_first};
 pub(crate) use session::{Idle, Kept, start_kept};
 pub(crate) use state::{Start, State, settle_fuel};

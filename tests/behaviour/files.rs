@@ -90,3 +90,24 @@ fn a_file_is_written_only_if_it_is_the_one_that_was_read() {
     fs.write_if_version("/plan", version, "two").unwrap();
     assert_eq!(fs.read("/plan").unwrap(), b"two");
 }
+
+#[test]
+fn a_process_can_look_at_itself() {
+    check(
+        "cat /proc/self/comm; cat /proc/self/cmdline | tr '\\0' ' '; echo; grep -E '^(Name|Uid)' /proc/self/status",
+        "cat\ncat /proc/self/cmdline \nName:\tgrep\nUid:\t1000\t1000\t1000\t1000\n",
+    );
+    check(
+        "cut -d' ' -f2,3 /proc/self/stat; ls /proc/self/fd; ls -d /proc/self/root/tmp",
+        "(cut) R\n0\n1\n2\n4\n/proc/self/root/tmp\n",
+    );
+    check("FOO=bar cat /proc/self/environ | tr '\\0' '\\n' | grep FOO; cat /proc/mounts | wc -l", "FOO=bar\n1\n");
+}
+
+#[test]
+fn there_is_no_terminal_to_open() {
+    check(
+        "test -c /dev/tty && echo there; { : < /dev/tty; } 2>&1; ls /dev",
+        "there\nbash: line 1: /dev/tty: No such device or address\nfd\nfull\nnull\nrandom\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n",
+    );
+}

@@ -117,3 +117,38 @@ fn every_kind_of_change_is_told() {
         ]
     );
 }
+
+// The process is killed, not asked: nothing of it runs any more when the note is read.
+#[test]
+fn a_command_whose_process_was_killed_is_interrupted() {
+    use std::io::Read;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.db");
+    let script = "echo kept > /tmp/never; echo started; sleep 1000";
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .arg("--db")
+        .arg(&path)
+        .args(["bash", "-c", script])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut started = [0; 8];
+    child.stdout.take().unwrap().read_exact(&mut started).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let sandbox = runtime::Sandbox::builder().host(host()).database(&path).open().unwrap();
+    let run = sandbox.history(1).unwrap().remove(0);
+    assert_eq!((run.status, run.command.as_str(), run.exit_code), ("interrupted", script, None));
+    assert!(!sandbox.fs().exists("/tmp/never").unwrap(), "a command is kept whole or not at all");
+    assert_eq!(sandbox.check().unwrap(), []);
+    assert_eq!(sandbox.bash("echo on").unwrap().stdout, b"on\n");
+}
+
+#[test]
+fn a_guest_cannot_alter_the_history() {
+    let sandbox = sandbox();
+    let first = sandbox.bash("echo one").unwrap();
+    let before = sandbox.history_run(first.run).unwrap();
+    sandbox.bash("find / -name '*.db*'; history -c; : > ~/.bash_history; rm -rf / 2>/dev/null").unwrap();
+    assert_eq!(sandbox.history_run(first.run).unwrap(), before);
+}

@@ -122,13 +122,19 @@ impl Meter {
         self.reached.get()
     }
 
-    /// Debits compute and answers how much is left; an empty pot is a met limit.
+    /// Debits compute and answers how much is left; what was burnt beyond the pot is a met limit.
     pub(crate) fn spend_fuel(&self, amount: u64) -> Result<u64, LimitReached> {
         let used = self.fuel_used.fetch_add(amount, Ordering::Relaxed).saturating_add(amount);
-        match self.limits.compute.checked_sub(used) {
-            Some(left) if left > 0 => Ok(left),
-            _ => Err(self.reach(LimitName::Compute, self.limits.compute.to_string(), used.to_string())),
-        }
+        self.limits.compute.checked_sub(used).ok_or_else(|| self.compute_reached(used))
+    }
+
+    /// A process wanted more compute than was left.
+    pub(crate) fn out_of_fuel(&self) -> LimitReached {
+        self.compute_reached(self.fuel_used.load(Ordering::Relaxed).max(self.limits.compute))
+    }
+
+    fn compute_reached(&self, used: u64) -> LimitReached {
+        self.reach(LimitName::Compute, self.limits.compute.to_string(), used.to_string())
     }
 
     /// Whether the wall clock has run out.
@@ -283,6 +289,10 @@ mod tests {
         assert_eq!(starts.start_process(), Ok(Some(())));
         assert_eq!(starts.start_process().unwrap_err().limit, LimitName::ProcessStarts);
 
+        let compute = meter(Overrides { compute: Some(10), ..Overrides::default() });
+        assert_eq!([compute.spend_fuel(9), compute.spend_fuel(1)], [Ok(1), Ok(0)]);
+        assert_eq!(compute.spend_fuel(1).unwrap_err().limit, LimitName::Compute);
+
         let output = meter(Overrides { output: Some(ByteSize(5)), ..Overrides::default() });
         assert_eq!(output.take_output(5), (5, None));
         assert_eq!(output.take_output(3).0, 0);
@@ -292,7 +302,7 @@ mod tests {
     fn the_first_limit_met_is_the_one_that_is_told() {
         let meter = meter(Overrides { commands: Some(1), compute: Some(10), ..Overrides::default() });
         let _ = meter.count_commands(2);
-        assert_eq!(meter.spend_fuel(10).unwrap_err().limit, LimitName::Commands);
+        assert_eq!(meter.spend_fuel(11).unwrap_err().limit, LimitName::Commands);
         assert_eq!(meter.reached().unwrap().to_string(), "too many commands executed (>1)");
     }
 }

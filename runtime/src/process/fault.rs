@@ -1,10 +1,40 @@
 //! How a host call can go wrong: the guest learns an errno, or the guest ends.
 
-use abi::spawn::Request;
+use std::fmt;
+use std::sync::Arc;
+
+use abi::spawn::Action;
 use abi::{Errno, Signal};
 
+use super::state::Start;
 use super::wait::Interruption;
+use crate::host::Prepared;
 use crate::limits::LimitReached;
+
+/// What a process becomes.
+pub(crate) struct Exec {
+    /// What happens to its descriptors first.
+    pub(crate) actions: Vec<Action>,
+    /// The program.
+    pub(crate) prepared: Prepared,
+    /// What it is told.
+    pub(crate) start: Start,
+}
+
+impl fmt::Debug for Exec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exec").field("args", &self.start.args).finish_non_exhaustive()
+    }
+}
+
+// Nobody asks whether two of them are the same program: the same one is the same.
+impl PartialEq for Exec {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Exec {}
 
 /// Why a process ends. Travels through the engine as the error of the wasm call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +42,7 @@ pub(crate) enum Ended {
     /// It called `proc_exit`.
     Exit(u8),
     /// It becomes another program.
-    Exec(Box<Request>),
+    Exec(Arc<Exec>),
     /// A signal ended it, or the command is over; the process knows which.
     Killed,
     /// It did something that ends a process by this signal.

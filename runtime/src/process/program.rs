@@ -1,12 +1,15 @@
 //! From a path to a program: a guest's own, or a script with its `#!` line.
 
+use std::sync::Arc;
+
 use abi::Errno;
 use abi::spawn::Request;
 use abi::stat::{S_IFDIR, S_IFREG};
 use sqlite_fs::path::Last;
 
+use super::fault::Exec;
 use super::state::Start;
-use super::{Fault, Tree};
+use super::{Ended, Fault, Tree};
 use crate::host::Prepared;
 use crate::vfs::{ROOT_NODE, Thing};
 
@@ -16,9 +19,11 @@ const MAX_INTERPRETERS: usize = 4;
 /// How much of a script is looked at for its `#!` line, as on Linux.
 const SHEBANG_BYTES: usize = 256;
 
-/// Whether a request's program can be run, as its caller is told before it gives up its own instance.
-pub(crate) fn check(tree: &Tree, request: &Request) -> Result<(), Fault> {
-    find(tree, request).map(drop)
+/// Why the calling process ends when it becomes another program. What cannot be run is an errno, while there is still somebody
+/// to tell.
+pub(crate) fn exec(tree: &Tree, request: Request) -> Result<Ended, Fault> {
+    let (prepared, start) = find(tree, &request)?;
+    Ok(Ended::Exec(Arc::new(Exec { actions: request.actions, prepared, start })))
 }
 
 /// Finds the program of a request and what it is told.

@@ -120,13 +120,12 @@ fn run(image: Image) -> Ended {
         },
     };
     loop {
-        let (Ended::Exec(request), store) = ended else { return ended.0 };
+        let (Ended::Exec(exec), store) = ended else { return ended.0 };
         let mut state = store.into_data();
-        if apply(&mut state.descriptors, &request.actions).is_err() {
+        if apply(&mut state.descriptors, &exec.actions).is_err() {
             return Ended::Exit(126);
         }
-        let Ok((prepared, start)) = program::find(&state.tree, &request) else { return Ended::Exit(126) };
-        state.become_program(start, prepared);
+        state.become_program(exec.start.clone(), exec.prepared.clone());
         ended = match run_program(state) {
             Ok(ended) => ended,
             Err(ended) => return ended,
@@ -224,6 +223,10 @@ fn meaning(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Ended {
         return Ended::Limit;
     }
     match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => {
+            store.data().tree.meter.out_of_fuel();
+            Ended::Limit
+        }
         Some(Trap::UnreachableCodeReached) => Ended::Signal(Signal::ABRT),
         _ => Ended::Signal(Signal::SEGV),
     }

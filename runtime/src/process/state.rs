@@ -39,6 +39,7 @@ pub(crate) struct State {
 }
 
 /// What a new process is told about itself.
+#[derive(Clone, Debug)]
 pub(crate) struct Start {
     /// Its arguments.
     pub(crate) args: Vec<Vec<u8>>,

@@ -46,7 +46,7 @@ fn a_program_prints_and_exits() {
 
 // T-DOS-01, T-DOS-02: whether it computes, sleeps or waits on a pipe, the deadline ends it, and soon.
 #[test]
-fn the_deadline_reaches_everybody() {
+fn t_dos_02_the_deadline_reaches_everybody() {
     for (name, text) in [("spin", probes::SPIN), ("sleep", probes::SLEEP), ("pipe", probes::BLOCKED_PIPE)] {
         let started = clock::now();
         let output = run(text, wall(100));
@@ -57,7 +57,7 @@ fn the_deadline_reaches_everybody() {
 
 // T-DOS-01, T-DOS-12: compute runs out, in guest code and in host calls alike.
 #[test]
-fn compute_runs_out() {
+fn t_dos_12_compute_runs_out_in_guest_code_and_in_host_calls_alike() {
     for (name, text) in [("spin", probes::SPIN), ("calls", probes::CALL_FLOOD)] {
         let output = run(text, Overrides { compute: Some(20_000_000), ..Overrides::default() });
         assert_eq!(limit(&output), Some(LimitName::Compute), "{name}");
@@ -66,7 +66,7 @@ fn compute_runs_out() {
 
 // T-DOS-06.
 #[test]
-fn output_stops_at_its_limit_and_what_fits_is_kept() {
+fn t_dos_06_output_stops_at_its_limit_and_what_fits_is_kept() {
     let output = run(probes::OUTPUT_FLOOD, Overrides { output: Some(ByteSize(10_000)), ..Overrides::default() });
     assert_eq!(limit(&output), Some(LimitName::Output));
     assert_eq!((output.stdout.len(), output.stdout_truncated), (10_000, true));
@@ -74,7 +74,7 @@ fn output_stops_at_its_limit_and_what_fits_is_kept() {
 
 // T-DOS-03: the guest is refused memory and goes on; the host holds no more than the limit.
 #[test]
-fn memory_is_refused_at_its_limit() {
+fn t_dos_03_memory_is_refused_at_its_limit() {
     let output = run(probes::GROW, Overrides { memory: Some(ByteSize(32 << 20)), ..Overrides::default() });
     assert_eq!(output.status, ExitStatus::Exited(0));
     assert!((16 << 20..=32 << 20).contains(&output.usage.memory_peak), "{}", output.usage.memory_peak);
@@ -82,13 +82,13 @@ fn memory_is_refused_at_its_limit() {
 
 // T-DOS-09.
 #[test]
-fn endless_recursion_ends_the_guest_alone() {
+fn t_dos_09_endless_recursion_ends_the_guest_alone() {
     assert_eq!(run(probes::RECURSE, Overrides::default()).status, ExitStatus::Signaled(11));
 }
 
 // T-DOS-10, T-DOS-03, T-DOS-11, T-DOS-04.
 #[test]
-fn nonsense_is_refused_with_an_errno() {
+fn t_dos_10_nonsense_is_refused_with_an_errno() {
     for (name, text) in [
         ("pointers", probes::BAD_POINTERS),
         ("lengths", probes::BAD_LENGTHS),
@@ -101,9 +101,41 @@ fn nonsense_is_refused_with_an_errno() {
 
 // T-ISO-06: slots are reused, their content is not.
 #[test]
-fn a_fresh_process_finds_nothing_of_an_earlier_one() {
+fn t_iso_06_a_fresh_process_finds_nothing_of_an_earlier_one() {
     let host = Host::builder().build().unwrap();
     for round in 0..200 {
         assert_eq!(run_on(&host, probes::CANARY, Overrides::default()).status, ExitStatus::Exited(0), "round {round}");
     }
+}
+
+// T-ISO-01: what is outside a guest's memory is not there, and what guests do not need of WebAssembly is switched off.
+#[test]
+fn t_iso_01_memory_ends_where_it_ends_and_proposals_are_off() {
+    let host = Host::builder().build().unwrap();
+    for access in ["i32.load (i32.const 65536)", "i32.load offset=4294967295 (i32.const 0)", "i32.load (i32.const -1)"] {
+        let text = format!("(module (memory (export \"memory\") 1) (func (export \"_start\") (drop ({access}))))");
+        assert_eq!(run_on(&host, &text, Overrides::default()).status, ExitStatus::Signaled(11), "{access}");
+    }
+    for module in [
+        "(module (memory i64 1))",
+        "(module (memory 1) (memory 1))",
+        "(module (memory 1 1 shared))",
+        "(module (tag))",
+        "(module (type (struct)))",
+        "(module (func (drop (i32x4.relaxed_trunc_f32x4_s (v128.const i64x2 0 0)))))",
+    ] {
+        let bytes = wat::parse_str(module).unwrap();
+        assert!(wasmtime::Module::new(host.engine(), bytes).is_err(), "{module} is not for guests");
+    }
+}
+
+// G7: compute of a single process is exact: what it needs is enough, one unit less is not.
+#[test]
+fn compute_allows_exactly_its_value() {
+    let host = Host::builder().build().unwrap();
+    let with = |compute| run_on(&host, probes::HELLO, Overrides { compute, ..Overrides::default() });
+    let used = with(None).usage.fuel;
+    assert_eq!(with(Some(used + 1)).status, ExitStatus::Exited(7));
+    assert_eq!(with(Some(used)).status, ExitStatus::Exited(7));
+    assert_eq!(limit(&with(Some(used - 1))), Some(LimitName::Compute));
 }

@@ -24,6 +24,8 @@ pub(crate) enum Thing {
     Program(&'static guests::Guest),
     /// A device.
     Device(Device),
+    /// The controlling terminal, which no process here has.
+    Terminal,
     /// A descriptor of the calling process.
     Standard(u32),
     /// A text that never changes.
@@ -58,6 +60,10 @@ pub(crate) enum ProcFile {
     Environ,
     /// Name, pid, parent, memory.
     Status,
+    /// The program's name.
+    Comm,
+    /// The same as `Status` in one line of numbers.
+    Stat,
     /// What is mounted.
     Mounts,
     /// Memory of the sandbox.
@@ -76,6 +82,8 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/ho
 const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 const OS_RELEASE: &str = "NAME=\"Sandlite\"\nID=sandlite\nPRETTY_NAME=\"Sandlite\"\n";
 const CPUINFO: &str = "processor\t: 0\nmodel name\t: WebAssembly\n\n";
+const LOADAVG: &str = "0.00 0.00 0.00 1/1 1\n";
+const FILESYSTEMS: &str = "nodev\tsandlite\nnodev\toverlay\nnodev\thost\n";
 const VERSION: &str = "Linux version 6.1.0-sandlite (wasm32-wasip1)\n";
 
 impl Fixed {
@@ -122,6 +130,7 @@ impl Fixed {
         for (name, fd) in [("stdin", 0), ("stdout", 1), ("stderr", 2)] {
             world.add(dev, name, Thing::Standard(fd));
         }
+        world.add(dev, "tty", Thing::Terminal);
         world.add(dev, "fd", Thing::Descriptors);
 
         let etc = world.directory(Self::ROOT, "etc");
@@ -137,7 +146,7 @@ impl Fixed {
         }
 
         let proc = world.directory(Self::ROOT, "proc");
-        for (name, text) in [("cpuinfo", CPUINFO), ("version", VERSION)] {
+        for (name, text) in [("cpuinfo", CPUINFO), ("version", VERSION), ("loadavg", LOADAVG), ("filesystems", FILESYSTEMS)] {
             world.add(proc, name, Thing::Text(text));
         }
         world.add(proc, "meminfo", Thing::Process(ProcFile::Meminfo));
@@ -145,11 +154,14 @@ impl Fixed {
         let own = world.directory(proc, "self");
         world.add(own, "fd", Thing::Descriptors);
         world.add(proc, "mounts", Thing::Link("self/mounts"));
+        world.add(own, "root", Thing::Link("/"));
         for (name, file) in [
             ("cmdline", ProcFile::Cmdline),
+            ("comm", ProcFile::Comm),
             ("environ", ProcFile::Environ),
-            ("status", ProcFile::Status),
             ("mounts", ProcFile::Mounts),
+            ("stat", ProcFile::Stat),
+            ("status", ProcFile::Status),
         ] {
             world.add(own, name, Thing::Process(file));
         }
@@ -197,7 +209,7 @@ impl Fixed {
         let (mode, size) = match self.thing(id) {
             Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 4096),
             Thing::Program(_) => (S_IFREG | 0o755, 0),
-            Thing::Device(_) | Thing::Standard(_) => (S_IFCHR | 0o666, 0),
+            Thing::Device(_) | Thing::Standard(_) | Thing::Terminal => (S_IFCHR | 0o666, 0),
             Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),
             Thing::Library(bytes) => (S_IFREG | 0o644, bytes.len() as u64),
             Thing::Process(_) => (S_IFREG | 0o444, 0),

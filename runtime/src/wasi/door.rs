@@ -10,18 +10,16 @@
 
 use abi::spawn::Request;
 use abi::{Disposition, Errno, Signal};
-use sqlite_fs::path::Last;
 use std::time::Duration;
 
 use super::call::Call;
 use super::memory::MAX_PATH_BYTES;
-use super::{files, metadata, tools};
+use super::{files, metadata, processes, tools};
 use crate::clock;
-use crate::process::descriptor::{Object, OpenFile};
-use crate::process::pipe::{CAPACITY, pipe};
+use crate::process::descriptor::Object;
 use crate::process::wait::block;
-use crate::process::{self, Ended, Fault, MemoryCharge, WaitFor};
-use crate::vfs::{Node, ROOT_NODE};
+use crate::process::{self, Fault};
+use crate::vfs::Node;
 
 /// The method of requests that are for the host.
 const METHOD: &[u8] = b"sandlite";
@@ -144,7 +142,11 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
             let ([mask], _) = numbers(body)?;
             Ok(encoded(&[std::mem::replace(&mut call.state.umask, mask & 0o777)]))
         }
-        b"pipe" => make_pipe(call),
+        b"pipe" => {
+            // Both ends close on exec, as Python's own `os.pipe` has it.
+            let (reading, writing) = processes::new_pipe(call, true)?;
+            Ok(encoded(&[reading, writing]))
+        }
         b"dup" => {
             let ([fd, minimum, close_on_exec], _) = numbers(body)?;
             let file = files::file(call, fd)?;
@@ -185,8 +187,7 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         }
         b"exec" => {
             let request = Request::decode(body).ok_or(Errno::INVAL)?;
-            process::check_program(&call.state.tree, &request)?;
-            Err(Ended::Exec(Box::new(request)).into())
+            Err(process::exec(&call.state.tree, request)?.into())
         }
         b"wait" => {
             let ([pid], _) = numbers(body)?;
@@ -194,14 +195,12 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         }
         b"kill" => {
             let ([pid, signal], _) = numbers(body)?;
-            super::processes::kill(call, pid.cast_signed(), signal)?;
+            processes::kill(call, pid.cast_signed(), signal)?;
             Ok(Vec::new())
         }
         b"signal_action" => {
             let ([signal, disposition], _) = numbers(body)?;
-            let signal = Signal::from_raw(signal).filter(|signal| ![Signal::KILL, Signal::STOP].contains(signal));
-            let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
-            Ok(encoded(&[call.state.process.set_disposition(signal.ok_or(Errno::INVAL)?, disposition) as u32]))
+            Ok(encoded(&[processes::set_action(call, signal, disposition)?]))
         }
         b"tools" => Ok(tools::listed(call, true)),
         b"tool" => {
@@ -216,36 +215,14 @@ fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Errno> {
     if path.len() > MAX_PATH_BYTES as usize {
         return Err(Errno::NAMETOOLONG);
     }
-    let text = std::str::from_utf8(path).map_err(|_| Errno::ILSEQ)?;
-    let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
-    call.state.tree.vfs.find(ROOT_NODE, text, last)
-}
-
-// Both ends close on exec, as Python's own `os.pipe` has it.
-fn make_pipe(call: &mut Call<'_>) -> Result<Vec<u8>, Fault> {
-    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
-    let (reader, writer) = pipe(Some(charge));
-    let descriptors = &mut call.state.descriptors;
-    let reading = descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, true)?;
-    match descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, true) {
-        Ok(writing) => Ok(encoded(&[reading, writing])),
-        Err(errno) => {
-            descriptors.close(reading)?;
-            Err(errno.into())
-        }
-    }
+    processes::node_at(call, std::str::from_utf8(path).map_err(|_| Errno::ILSEQ)?, follow)
 }
 
 // `timeout` in milliseconds; negative: none. When it passes, the answer is pid 0.
 fn wait(call: &mut Call<'_>, pid: i32, timeout: i64) -> Result<Vec<u8>, Fault> {
     call.may_wait();
+    let which = processes::which_children(call, pid);
     let (tree, process) = (&call.state.tree, &call.state.process);
-    let which = match pid {
-        1.. => WaitFor::Child(pid.unsigned_abs()),
-        -1 => WaitFor::Any,
-        0 => WaitFor::Group(tree.table().group(process.pid)),
-        _ => WaitFor::Group(pid.unsigned_abs()),
-    };
     let until = u64::try_from(timeout).ok().and_then(|timeout| clock::now().checked_add(Duration::from_millis(timeout)));
     let mut ended = tree.table().reap(process.pid, which)?;
     if ended.is_none() && timeout != 0 {

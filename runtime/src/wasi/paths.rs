@@ -10,8 +10,8 @@ use super::call::Call;
 use super::files::directory;
 use super::metadata;
 use super::types;
-use crate::process::Fault;
 use crate::process::descriptor::{HeldNode, Object, OpenFile};
+use crate::process::{Fault, Pid, State};
 use crate::vfs::{Node, ProcFile, Thing};
 
 /// A path argument: where it starts, and its text.
@@ -95,6 +95,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
     let object = match vfs.thing(node) {
         _ if is_directory => Object::Directory(HeldNode::new(vfs, node)),
         Some(Thing::Standard(fd)) => return call.state.descriptors.get(*fd).map(Arc::clone).map_err(|_| Errno::NOENT.into()),
+        Some(Thing::Terminal) => return Err(Errno::NXIO.into()),
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if writable => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
@@ -122,11 +123,21 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
     match file {
         ProcFile::Cmdline => zero_terminated(&state.args),
         ProcFile::Environ => zero_terminated(&state.env),
+        ProcFile::Comm => format!("{}\n", command_name(state)).into_bytes(),
+        ProcFile::Stat => {
+            let (pid, parent, group) = ids(state);
+            let (name, zeros) = (command_name(state), " 0".repeat(44));
+            format!("{pid} ({name}) R {parent} {group} {group} 0 -1{zeros}\n").into_bytes()
+        }
         ProcFile::Status => {
-            let name = state.args.first().map_or("?".into(), |name| String::from_utf8_lossy(name));
-            let (pid, parent) = (state.process.pid, state.tree.table().parent(state.process.pid));
-            format!("Name:\t{name}\nState:\tR (running)\nPid:\t{pid}\nPPid:\t{parent}\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n")
-                .into_bytes()
+            let (pid, parent, _) = ids(state);
+            let (name, umask) = (command_name(state), state.umask);
+            let peak = meter.usage().memory_peak / 1024;
+            format!(
+                "Name:\t{name}\nUmask:\t{umask:04o}\nState:\tR (running)\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t{parent}\nTracerPid:\t0\n\
+                 Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nVmPeak:\t{peak:8} kB\nThreads:\t1\n"
+            )
+            .into_bytes()
         }
         ProcFile::Mounts => state.tree.vfs.mount_lines().into_bytes(),
         ProcFile::Meminfo => {
@@ -139,6 +150,18 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
             format!("{}.{:02} 0.00\n", seconds / 100, seconds % 100).into_bytes()
         }
     }
+}
+
+// As the kernel keeps it: the program's last name, cut at 15 bytes.
+fn command_name(state: &State) -> String {
+    let path = state.args.first().map_or(&b"?"[..], Vec::as_slice);
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(name.get(..15).unwrap_or(name)).into_owned()
+}
+
+fn ids(state: &State) -> (Pid, Pid, Pid) {
+    let table = state.tree.table();
+    (state.process.pid, table.parent(state.process.pid), table.group(state.process.pid))
 }
 
 fn zero_terminated(strings: &[Vec<u8>]) -> Vec<u8> {

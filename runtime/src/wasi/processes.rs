@@ -8,7 +8,7 @@ use super::call::Call;
 use super::{files, metadata};
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
-use crate::process::{self, Ended, Fault, MemoryCharge, WaitFor};
+use crate::process::{self, Fault, MemoryCharge, WaitFor};
 use crate::vfs::{Node, ROOT_NODE};
 
 /// Largest encoded request; the preset's limit on command text is checked inside it.
@@ -31,20 +31,24 @@ pub(super) fn spawn(call: &mut Call<'_>, pointer: u32, length: u32, out: u32) ->
 /// `exec`: checked here, so that a program that cannot be run is an errno; done when this instance is gone.
 pub(super) fn exec(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
     let request = request(call, pointer, length)?;
-    process::check_program(&call.state.tree, &request)?;
-    Err(Ended::Exec(Box::new(request)).into())
+    Err(process::exec(&call.state.tree, request)?.into())
+}
+
+/// The children that `wait`'s number means.
+pub(super) fn which_children(call: &Call<'_>, pid: i32) -> WaitFor {
+    match pid {
+        1.. => WaitFor::Child(pid.unsigned_abs()),
+        -1 => WaitFor::Any,
+        0 => WaitFor::Group(call.state.tree.table().group(call.state.process.pid)),
+        _ => WaitFor::Group(pid.unsigned_abs()),
+    }
 }
 
 /// `wait`.
 pub(super) fn wait(call: &mut Call<'_>, pid: i32, flags: u32, out: u32) -> Result<(), Fault> {
     call.may_wait();
     call.memory.bytes(out, 8)?;
-    let which = match pid {
-        1.. => WaitFor::Child(pid.unsigned_abs()),
-        -1 => WaitFor::Any,
-        0 => WaitFor::Group(call.state.tree.table().group(call.state.process.pid)),
-        _ => WaitFor::Group(pid.unsigned_abs()),
-    };
+    let which = which_children(call, pid);
     let waited = call.state.tree.wait_for(&call.state.process, which, flags & WAIT_NO_HANG == 0)?;
     let (pid, status) = waited.map_or((0, 0), |waited| (waited.pid, waited.status.to_raw()));
     call.memory.write_u32(out, pid)?;
@@ -65,11 +69,15 @@ pub(super) fn kill(call: &mut Call<'_>, pid: i32, signal: u32) -> Result<(), Fau
 
 /// `signal_action`.
 pub(super) fn signal_action(call: &mut Call<'_>, signal: u32, disposition: u32, out: u32) -> Result<(), Fault> {
-    let signal =
-        Signal::from_raw(signal).filter(|&signal| signal != Signal::KILL && signal != Signal::STOP).ok_or(Errno::INVAL)?;
+    let old = set_action(call, signal, disposition)?;
+    Ok(call.memory.write_u32(out, old)?)
+}
+
+/// Sets what a signal does and answers what it did.
+pub(super) fn set_action(call: &mut Call<'_>, signal: u32, disposition: u32) -> Result<u32, Errno> {
+    let signal = Signal::from_raw(signal).filter(|signal| ![Signal::KILL, Signal::STOP].contains(signal));
     let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
-    let old = call.state.process.set_disposition(signal, disposition);
-    Ok(call.memory.write_u32(out, old as u32)?)
+    Ok(call.state.process.set_disposition(signal.ok_or(Errno::INVAL)?, disposition) as u32)
 }
 
 /// `signals_take`.
@@ -100,18 +108,24 @@ pub(super) fn set_group(call: &mut Call<'_>, pid: u32, group: u32) -> Result<(),
 /// `pipe`.
 pub(super) fn make_pipe(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     call.memory.bytes(out, 8)?;
-    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
-    let (reader, writer) = pipe(Some(charge));
-    let reading = call.state.descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, false)?;
-    let writing = match call.state.descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, false) {
-        Ok(fd) => fd,
-        Err(errno) => {
-            call.state.descriptors.close(reading)?;
-            return Err(errno.into());
-        }
-    };
+    let (reading, writing) = new_pipe(call, false)?;
     call.memory.write_u32(out, reading)?;
     Ok(call.memory.write_u32(out.checked_add(4).ok_or(Errno::FAULT)?, writing)?)
+}
+
+/// A pipe's two ends, or neither.
+pub(super) fn new_pipe(call: &mut Call<'_>, close_on_exec: bool) -> Result<(u32, u32), Errno> {
+    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
+    let (reader, writer) = pipe(Some(charge));
+    let descriptors = &mut call.state.descriptors;
+    let reading = descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, close_on_exec)?;
+    match descriptors.insert(OpenFile::new(Object::Writer(writer), false, true, false), 0, close_on_exec) {
+        Ok(writing) => Ok((reading, writing)),
+        Err(errno) => {
+            descriptors.close(reading)?;
+            Err(errno)
+        }
+    }
 }
 
 /// `dup`.
@@ -138,9 +152,13 @@ pub(super) fn umask(call: &mut Call<'_>, mask: u32, out: u32) -> Result<(), Faul
 }
 
 fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Errno> {
-    let text = call.memory.path(path.0, path.1)?;
+    node_at(call, &call.memory.path(path.0, path.1)?, follow)
+}
+
+/// The node at an absolute path.
+pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, Errno> {
     let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
-    call.state.tree.vfs.find(ROOT_NODE, &text, last)
+    call.state.tree.vfs.find(ROOT_NODE, path, last)
 }
 
 /// `stat`.
