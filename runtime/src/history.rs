@@ -1,5 +1,7 @@
 //! The history of a sandbox: every run, what it printed, used and changed.
 
+mod diff;
+
 use std::collections::HashSet;
 
 use sqlite_fs::{Call, CallStatus, Change, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
@@ -7,6 +9,7 @@ use sqlite_fs::{Call, CallStatus, Change, ChangeKind, Database, FileType, Filter
 use crate::Error;
 use crate::vfs::OverlayChanges;
 use crate::wasi::TOOL_CALL;
+use diff::Diffs;
 
 /// How many calls of tools survive their command's rollback: what is kept while the rows are gone must be bounded.
 const CALLS_KEPT: usize = 1_000;
@@ -169,12 +172,19 @@ pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<
 }
 
 /// What a transaction has changed so far, as the history keeps it; `None` when nothing.
-pub(crate) fn changes_json(transaction: &Transaction, overlay: &OverlayChanges) -> Result<Option<String>, Error> {
+///
+/// `database` is where it was before; small texts that changed are compared.
+pub(crate) fn changes_json(
+    database: &Database,
+    transaction: &Transaction,
+    overlay: &OverlayChanges,
+) -> Result<Option<String>, Error> {
     let mut changes = transaction.changes().map_err(sqlite_fs::Error::from)?;
     seen_from_above(&mut changes, overlay);
     if changes.is_empty() {
         return Ok(None);
     }
+    let mut diffs = Diffs::new(database, transaction);
     let list: Vec<_> = changes
         .iter()
         .map(|change| {
@@ -191,6 +201,9 @@ pub(crate) fn changes_json(transaction: &Transaction, overlay: &OverlayChanges) 
                 _ => "changed",
             };
             entry["kind"] = kind.into();
+            if let Some(diff) = diffs.of(change) {
+                entry["diff"] = diff.into();
+            }
             entry
         })
         .collect();

@@ -139,7 +139,7 @@ impl Sandbox {
             overlay = OverlayChanges::default();
         }
         output.run = id;
-        uninterrupted(|| record(&transaction, &overlay, &output))?;
+        uninterrupted(|| record(&self.database, &transaction, &overlay, &output))?;
         transaction.commit()?;
         Ok(output)
     }
@@ -295,12 +295,12 @@ fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
     OpenFile::new(Object::Capture(Arc::clone(capture)), false, true, false)
 }
 
-fn record(transaction: &Transaction, overlay: &OverlayChanges, output: &Output) -> Result<(), Error> {
+fn record(database: &Database, transaction: &Transaction, overlay: &OverlayChanges, output: &Output) -> Result<(), Error> {
     let code = i32::from(output.status.code());
     let result = serde_json::json!({ "exitCode": code }).to_string();
     let limit = output.status.limit().map(LimitReached::to_string);
     let usage = serde_json::to_string(&output.usage).unwrap_or_default();
-    let changes = history::changes_json(transaction, overlay)?;
+    let changes = history::changes_json(database, transaction, overlay)?;
     transaction.calls().finish(
         output.run,
         &Outcome {

@@ -152,3 +152,17 @@ fn a_guest_cannot_alter_the_history() {
     sandbox.bash("find / -name '*.db*'; history -c; : > ~/.bash_history; rm -rf / 2>/dev/null").unwrap();
     assert_eq!(sandbox.history_run(first.run).unwrap(), before);
 }
+
+#[test]
+fn a_run_that_changes_a_small_text_keeps_the_difference() {
+    let sandbox = sandbox();
+    sandbox.bash("printf 'one\\ntwo\\nthree\\n' > /note; head -c 100000 /dev/zero > /large; printf '\\0' > /binary").unwrap();
+    let run = sandbox.bash("sed -i s/two/2/ /note; echo more >> /large; echo more >> /binary").unwrap().run;
+    let changes = sandbox.history_run(run).unwrap().unwrap().changes.unwrap();
+    let diff = |path: &str| changes.as_array().unwrap().iter().find(|change| change["path"] == path).unwrap()["diff"].clone();
+    assert_eq!(diff("/note"), "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+    assert!(diff("/large").is_null() && diff("/binary").is_null());
+    let run = sandbox.bash("rm /note").unwrap().run;
+    let changes = sandbox.history_run(run).unwrap().unwrap().changes.unwrap();
+    assert_eq!(changes[0]["diff"], "@@ -1,3 +0,0 @@\n-one\n-2\n-three\n");
+}

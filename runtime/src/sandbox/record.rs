@@ -129,7 +129,7 @@ impl Recorded {
 
     fn keep(&self, transaction: Transaction, call: Call, answer: Value, overlay: &OverlayChanges) -> Result<(), Error> {
         self.write_waiting(&transaction)?;
-        let changes = history::changes_json(&transaction, overlay)?;
+        let changes = history::changes_json(self.database(), &transaction, overlay)?;
         call.finish(Ok(answer)).write(&transaction, changes.as_deref())?;
         Ok(transaction.commit()?)
     }

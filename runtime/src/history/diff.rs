@@ -1,0 +1,57 @@
+//! What a run changed inside of a file, as a unified diff: for small texts only, and only so much of it.
+
+use std::time::Duration;
+
+use similar::TextDiff;
+use sqlite_fs::{Change, ChangeKind, Database, Reader, Transaction};
+
+/// A larger file is only named.
+const FILE_BYTES: u64 = 32 << 10;
+
+/// Diffs of one run together; what comes after is only named.
+const ALL_BYTES: usize = 16 << 10;
+
+/// Two texts that have nothing in common are not worth more time: the rest of them is then shown as replaced.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Lines around a change.
+const CONTEXT: usize = 2;
+
+/// Compares a transaction with what was there before it.
+pub(super) struct Diffs<'a> {
+    before: Option<Reader>,
+    now: &'a Transaction,
+    room: usize,
+}
+
+impl<'a> Diffs<'a> {
+    pub(super) fn new(database: &Database, now: &'a Transaction) -> Self {
+        Self { before: database.reader().ok(), now, room: ALL_BYTES }
+    }
+
+    /// The diff of one changed file; `None` for what is new (its content is there to be read), not text, or too large.
+    pub(super) fn of(&mut self, change: &Change) -> Option<String> {
+        if !matches!(change.kind, ChangeKind::Modified | ChangeKind::Deleted) || change.size > FILE_BYTES || self.room == 0 {
+            return None;
+        }
+        let before = self.before.as_ref()?.fs();
+        let stat = before.symlink_metadata(&change.path).ok().filter(|stat| stat.is_file() && stat.size <= FILE_BYTES)?;
+        let old = if stat.size == 0 { Vec::new() } else { before.read(&change.path).ok()? };
+        let new = match change.kind {
+            ChangeKind::Deleted => Vec::new(),
+            _ => self.now.fs().read(&change.path).ok()?,
+        };
+        let (old, new) = (text(old)?, text(new)?);
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_str(), new.as_str());
+        let diff = diff.unified_diff().context_radius(CONTEXT).to_string();
+        if diff.is_empty() || diff.len() > self.room {
+            return None;
+        }
+        self.room -= diff.len();
+        Some(diff)
+    }
+}
+
+fn text(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
