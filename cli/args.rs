@@ -25,7 +25,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   sandlite bash -c 'echo hello | tr a-z A-Z'      run in memory, keep nothing
-  sandlite --db agent.db bash                     an interactive shell on agent.db
+  sandlite --db agent.db python                   an interactive Python on agent.db
   sandlite --db agent.db python -c 'print(6*7)'   Python on the same files
   sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  what ran, how it ended
@@ -51,7 +51,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run bash: a command line, a script, or interactively
+    /// Run bash: a command line or a script
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),
@@ -70,9 +70,17 @@ pub(crate) enum Verb {
     /// Check that the sandbox's file is sound
     Check,
     /// Show what the sandbox holds
-    Info,
+    Info(Info),
     /// Show what each preset allows
     Presets(Presets),
+    /// Show the programs' modules that come with Sandlite
+    Guests(Guests),
+    /// Measure what the presets cost on this machine
+    Bench(Bench),
+    /// Check this machine and this installation, and say what to fix
+    Doctor,
+    /// Print the licences of everything that comes with Sandlite
+    Licenses,
     /// Print the completion script of a shell
     Completions(Completions),
     /// Write the manual pages into a directory
@@ -140,6 +148,9 @@ pub(crate) enum HistoryVerb {
     Show {
         /// Its number
         run: i64,
+        /// Write it as an HTML page instead; - for standard output
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
 }
 
@@ -165,6 +176,13 @@ pub(crate) struct Fork {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Info {
+    /// Write everything as one HTML page instead; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) verb: Option<PresetsVerb>,
@@ -186,6 +204,36 @@ pub(crate) enum PresetsVerb {
         /// The second
         to: Preset,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Guests {
+    #[command(subcommand)]
+    pub(crate) verb: Option<GuestsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GuestsVerb {
+    /// Which there are, and whether they are compiled for this machine
+    List,
+    /// Where they are kept compiled
+    Path,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Bench {
+    /// Measure for minutes instead of seconds
+    #[arg(long)]
+    pub(crate) thorough: bool,
+    /// Keep the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Draw a chart as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Compare with figures that were kept
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

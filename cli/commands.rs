@@ -1,22 +1,27 @@
 //! The verbs, one file each.
 
 mod bash;
+mod bench;
 mod check;
 mod completions;
+mod doctor;
 mod export;
 mod fork;
 mod fs;
-mod history;
+mod guests;
+pub(crate) mod history;
 mod import;
 mod info;
 mod kv;
+mod licenses;
 mod man;
 mod presets;
 mod python;
-mod run;
+pub(crate) mod run;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use runtime::{Builder, Host, Sandbox};
 
 use crate::args::{Args, Global, Verb};
@@ -39,35 +44,51 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),
         Verb::Check => check::run(global, printer),
-        Verb::Info => info::run(global, printer),
+        Verb::Info(info) => info::run(global, info, printer),
         Verb::Presets(presets) => presets::run(presets, printer),
+        Verb::Guests(guests) => guests::run(global, guests, printer),
+        Verb::Bench(bench) => bench::run(bench, printer),
+        Verb::Doctor => doctor::run(global, printer),
+        Verb::Licenses => licenses::run(printer),
         Verb::Completions(completions) => completions::run(completions, printer),
         Verb::Man(man) => man::run(man, printer),
     }
 }
 
 /// The database to use, if any: the one named, else the default one if it is there.
-fn database(global: &Global) -> Option<PathBuf> {
+pub(crate) fn database(global: &Global) -> Option<PathBuf> {
     global.db.clone().or_else(|| Path::new(DEFAULT_DATABASE).exists().then(|| DEFAULT_DATABASE.into()))
+}
+
+/// Processes besides those of a command: an interactive shell keeps an interpreter, and checks what is typed in others.
+const BESIDES: u32 = 4;
+
+/// The engine, which tells what takes long. One command at a time: as many processes as it may have.
+pub(crate) fn host(global: &Global, printer: &Printer) -> anyhow::Result<Host> {
+    let teller = printer.clone();
+    let host = Host::builder().processes(global.preset.limits().processes + BESIDES).progress(move |what| {
+        teller.verbose(what);
+        teller.progress().spin(what);
+    });
+    Ok(host.build()?)
 }
 
 /// A sandbox as the options say.
 fn builder(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
-    let teller = printer.clone();
-    // One command at a time: as many processes as it may have, and an interpreter that is kept.
-    let host = Host::builder().processes(global.preset.limits().processes + 1).progress(move |what| {
-        teller.verbose(what);
-        teller.progress().spin(what);
-    });
-    let builder = Sandbox::builder().host(&host.build()?).preset(global.preset);
+    Ok(builder_on(&host(global, printer)?, global, printer))
+}
+
+/// The same, on an engine that is there.
+pub(crate) fn builder_on(host: &Host, global: &Global, printer: &Printer) -> Builder {
+    let builder = Sandbox::builder().host(host).preset(global.preset);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));
-            Ok(builder.database(path))
+            builder.database(path)
         }
         None => {
             printer.verbose("using a sandbox in memory");
-            Ok(builder)
+            builder
         }
     }
 }
@@ -111,4 +132,19 @@ fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
         printer.error(&error);
         Code::Failure
     })
+}
+
+/// Writes an HTML page to a file, or to standard output.
+fn write_page(path: &Path, page: &str, printer: &Printer) -> anyhow::Result<Code> {
+    if path == Path::new("-") {
+        printer.bytes(page.as_bytes())?;
+        return Ok(Code::Success);
+    }
+    std::fs::write(path, page).with_context(|| format!("cannot write `{}`", path.display()))?;
+    if printer.is_json() {
+        printer.json(&serde_json::json!({ "path": path, "bytes": page.len() }));
+    } else {
+        printer.line(&format!("wrote `{}` ({})", path.display(), crate::time::size(page.len() as u64)));
+    }
+    Ok(Code::Success)
 }

@@ -5,7 +5,9 @@
 mod args;
 mod commands;
 mod exit;
+mod interactive;
 mod interrupt;
+mod page;
 mod printer;
 mod progress;
 mod time;

@@ -7,8 +7,10 @@ mod tame;
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use runtime::{LimitReached, Stream};
+use runtime::{Killer, LimitReached, Stream};
 use serde_json::json;
 
 use crate::progress::Progress;
@@ -22,6 +24,7 @@ pub(crate) struct Printer {
     stdout: Sink,
     stderr: Sink,
     progress: Progress,
+    unread: Arc<AtomicBool>,
 }
 
 /// What one of our streams leads to.
@@ -80,7 +83,7 @@ impl Printer {
     /// Prints JSON objects instead of text when `json`; tells what it does when `verbose`.
     pub(crate) fn new(json: bool, verbose: bool) -> Self {
         let (stdout, stderr) = (Sink::new(io::stdout().is_terminal()), Sink::new(io::stderr().is_terminal()));
-        Self { json, verbose, stdout, stderr, progress: Progress::new(stderr.is_terminal && !json) }
+        Self { json, verbose, stdout, stderr, progress: Progress::new(stderr.is_terminal && !json), unread: Arc::default() }
     }
 
     /// Whether results are JSON.
@@ -123,11 +126,26 @@ impl Printer {
         self.stdout.paint(colour, text)
     }
 
+    /// Whether whoever read our output has gone.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Acquire)
+    }
+
+    /// Whether results have colours.
+    pub(crate) fn has_colour(&self) -> bool {
+        self.stdout.colour
+    }
+
+    /// Says something that is not part of a result.
+    pub(crate) fn note(&self, what: impl Display) {
+        self.progress.clear();
+        let _ = writeln!(io::stderr(), "{}", self.stderr.paint(Colour::Dim, what));
+    }
+
     /// Tells what is being done, when asked to.
     pub(crate) fn verbose(&self, what: impl Display) {
         if self.verbose {
-            self.progress.clear();
-            let _ = writeln!(io::stderr(), "{}", self.stderr.paint(Colour::Dim, what));
+            self.note(what);
         }
     }
 
@@ -165,9 +183,10 @@ impl Printer {
         self.hint(reached.hint());
     }
 
-    /// Passes a guest's output on as it comes: byte for byte, but harmless where a terminal would obey it, unless `raw`.
-    pub(crate) fn pass_on(&self, stream: Stream, raw: bool) -> impl FnMut(&[u8]) + Send + 'static {
-        let progress = self.progress.clone();
+    /// Passes a guest's output on as it comes: byte for byte, but harmless where a terminal would obey it, unless `raw`. When
+    /// nobody reads any more, the command is ended, as a program of this machine would be.
+    pub(crate) fn pass_on(&self, stream: Stream, raw: bool, killer: Killer) -> impl FnMut(&[u8]) + Send + 'static {
+        let (progress, unread) = (self.progress.clone(), Arc::clone(&self.unread));
         let sink = match stream {
             Stream::Stdout => self.stdout,
             Stream::Stderr => self.stderr,
@@ -176,10 +195,14 @@ impl Printer {
         move |bytes| {
             progress.clear();
             let tamed = tamer.tame(bytes);
-            let _ = match stream {
+            let written = match stream {
                 Stream::Stdout => io::stdout().write_all(&tamed).and_then(|()| io::stdout().flush()),
                 Stream::Stderr => io::stderr().write_all(&tamed),
             };
+            if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+                unread.store(true, Ordering::Release);
+                killer.kill();
+            }
         }
     }
 }

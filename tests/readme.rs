@@ -44,7 +44,7 @@ fn every_command_prints_what_the_readme_shows() {
     let mut run = 0;
     for Shown { line, command, output } in &commands {
         // What builds the repository is run by CI itself, not from inside it.
-        if !command.starts_with("sandlite") {
+        if command.starts_with("cargo") {
             continue;
         }
         run += 1;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use runtime::{ByteSize, WallTime};
+use runtime::{ByteSize, Mount, WallTime};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Without a command: interactive on a terminal, else a script from standard input.
+Without a command: a script from standard input.
 The exit code is the command's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
 pub(crate) struct Bash {
     /// The command line to run
@@ -51,6 +51,9 @@ pub(crate) struct RunOptions {
     /// Copy a file of this machine into the sandbox first
     #[arg(long, value_name = "HOST:GUEST", value_parser = copied)]
     pub(crate) file: Vec<(PathBuf, String)>,
+    /// Show a directory of this machine in the sandbox: read-only, or with changes kept in the sandbox
+    #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
+    pub(crate) mount: Vec<Mount>,
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
@@ -82,4 +85,26 @@ fn variable(text: &str) -> Result<(String, String), &'static str> {
 fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
     let (host, guest) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or("it has no `:`")?;
     if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
+}
+
+fn mounted(text: &str) -> Result<Mount, &'static str> {
+    let (place, how) = match text.rsplit_once(':') {
+        Some((place, how @ ("ro" | "overlay"))) => (place, how),
+        _ => (text, "ro"),
+    };
+    let (host, guest) = copied(place)?;
+    Ok(if how == "overlay" { Mount::overlay(host, guest) } else { Mount::read_only(host, guest) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_two_paths() {
+        assert_eq!(copied("a:b:/c"), Ok(("a:b".into(), "/c".to_owned())));
+        assert!(copied("a").is_err() && copied("a:b").is_err() && copied(":/b").is_err());
+        assert!(mounted("src:/src").is_ok() && mounted("src:/src:overlay").is_ok() && mounted("src:/src:ro").is_ok());
+        assert!(mounted("src:/src:rw").is_err() && mounted("src:ro").is_err());
+    }
 }

@@ -1,5 +1,6 @@
 //! `sandlite history`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use runtime::{HistoryFilter, Run, Sandbox};
@@ -8,13 +9,13 @@ use serde_json::{Value, json};
 use crate::args::{Global, History, HistoryVerb};
 use crate::exit::Code;
 use crate::printer::{Colour, Printer};
-use crate::time;
+use crate::{page, time};
 
 pub(crate) fn run(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Code> {
     match &args.verb {
-        Some(HistoryVerb::Show { run }) => {
+        Some(HistoryVerb::Show { run, html }) => {
             let sandbox = super::looking(global, printer)?;
-            Ok(super::answered(show(&sandbox, *run, printer), printer))
+            Ok(super::answered(show(&sandbox, *run, html.as_deref(), printer), printer))
         }
         None => list(global, args, printer),
     }
@@ -61,8 +62,11 @@ fn duration(run: &Run) -> String {
     time::span(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
 }
 
-fn show(sandbox: &Sandbox, id: i64, printer: &Printer) -> anyhow::Result<Code> {
+fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
     let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("there is no run {id}") };
+    if let Some(path) = html {
+        return super::write_page(path, &page::run(sandbox, &run)?, printer);
+    }
     if printer.is_json() {
         let mut value = serde_json::to_value(&run)?;
         value["stdout"] = String::from_utf8_lossy(&run.stdout).into();

@@ -3,16 +3,22 @@
 use runtime::{Run, Summary};
 use serde_json::json;
 
-use crate::args::Global;
+use crate::args::{Global, Info};
 use crate::exit::Code;
 use crate::printer::{Colour, Printer};
-use crate::time;
+use crate::{page, time};
 
 /// How many of the last commands are shown.
 const LAST: usize = 5;
 
-pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
+    if let Some(path) = &args.html {
+        let slow = printer.progress().slow("drawing the page");
+        let page = page::sandbox(&sandbox)?;
+        drop(slow);
+        return super::write_page(path, &page, printer);
+    }
     let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
     if printer.is_json() {
         printer.json(&to_json(&summary, &runs));

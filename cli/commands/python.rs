@@ -4,9 +4,13 @@ use runtime::Command;
 
 use crate::args::{Global, Python};
 use crate::exit::Code;
+use crate::interactive::{self, Tongue};
 use crate::printer::Printer;
 
 pub(crate) fn run(global: &Global, args: &Python, printer: &Printer) -> anyhow::Result<Code> {
+    if args.command.is_none() && args.args.is_empty() && args.module.is_none() && interactive::is_wanted(printer) {
+        return interactive::run(global, &args.options, Tongue::Python, printer);
+    }
     let rest = args.args.iter().cloned();
     let command = match (&args.command, &args.module) {
         (Some(code), _) => rest.fold(Command::python(code), Command::arg),

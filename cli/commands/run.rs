@@ -18,14 +18,15 @@ use crate::printer::Printer;
 /// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the shell.
 const TYPING_BEGINS: Duration = Duration::from_millis(150);
 
+/// The signal that ends a program whose output nobody reads.
+const SIGPIPE: u8 = 13;
+
 /// Runs a command and tells how it went.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = with_files(super::builder(global, printer)?, options)?.open()?;
+    let sandbox = with_places(super::builder(global, printer)?, options)?.open()?;
     let mut command = feed(with_options(command, options), options)?;
     if !printer.is_json() {
-        command = command
-            .on_output(Stream::Stdout, printer.pass_on(Stream::Stdout, options.raw))
-            .on_output(Stream::Stderr, printer.pass_on(Stream::Stderr, options.raw));
+        command = passed_on(command, options, printer);
     }
     let interrupts = Interrupts::listen()?;
     interrupts.watch(command.killer());
@@ -36,7 +37,17 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     } else {
         tell(&output, printer);
     }
+    let signal = signal.or_else(|| printer.is_unread().then_some(SIGPIPE));
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
+}
+
+/// The command with its output going to our own.
+pub(crate) fn passed_on(mut command: Command, options: &RunOptions, printer: &Printer) -> Command {
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let pass_on = printer.pass_on(stream, options.raw, command.killer());
+        command = command.on_output(stream, pass_on);
+    }
+    command
 }
 
 /// Says what the output itself does not say.
@@ -63,11 +74,14 @@ pub(crate) fn hint_at_host_file(script: Option<&String>, verb: &str, printer: &P
     }
 }
 
-/// The sandbox with the files of this machine that the options name.
-pub(crate) fn with_files(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
+/// The sandbox with the files and directories of this machine that the options name.
+pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
     for (host, guest) in &options.file {
         let content = std::fs::read(host).with_context(|| format!("cannot read `{}`", host.display()))?;
         builder = builder.file(guest, content);
+    }
+    for mount in &options.mount {
+        builder = builder.mount(mount.clone());
     }
     Ok(builder)
 }

@@ -39,6 +39,12 @@ const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 impl Guest {
+    /// Bytes of the module as it is carried.
+    #[must_use]
+    pub fn packed_len(&self) -> usize {
+        self.packed.len()
+    }
+
     /// Unpacks the module.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod cache;
 mod engine;
+mod status;
 mod ticker;
 mod workers;
 
@@ -18,6 +19,7 @@ use crate::process::State;
 use crate::wasi;
 use cache::Cache;
 pub use engine::Metering;
+pub use status::GuestStatus;
 use ticker::Ticker;
 use workers::Workers;
 

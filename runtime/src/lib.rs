@@ -26,10 +26,11 @@ mod vfs;
 mod wasi;
 
 pub use error::Error;
+pub use guests::PYTHON_LICENSES as LICENSES;
 pub use history::{HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
-pub use host::{Host, HostBuilder, Progress};
+pub use host::{GuestStatus, Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::{

@@ -6,6 +6,8 @@
 
 mod agree;
 mod help;
+mod pages;
+mod terminal;
 mod transcript;
 
 use std::collections::BTreeSet;
@@ -24,7 +26,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { bash errors files history kv limits presets python snapshots }
+transcripts! { bash errors files history kv limits machine mounts presets python snapshots }
 
 #[test]
 fn every_transcript_is_replayed() {

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use runtime::Sandbox;
+use runtime::{Sandbox, TreeCopy};
 use serde_json::json;
 
 use crate::printer::{Hinted, Printer};
@@ -29,7 +29,11 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
     let Some(name) = name else { bail!("`{shown}` has no name: say where to") };
     let to = inside(sandbox, guest.unwrap_or("."), &name)?;
     if metadata.is_dir() {
-        bail!("`{shown}` is a directory");
+        let slow = printer.progress().slow("copying in");
+        let copied = sandbox.import_tree(host, &to)?;
+        drop(slow);
+        tree_done("put", &shown, &to, &copied, printer);
+        return Ok(());
     }
     let content = fs::read(host).with_context(|| format!("cannot read `{shown}`"))?;
     sandbox.fs().write(&to, &content)?;
@@ -50,6 +54,13 @@ pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: 
         None => PathBuf::from(name),
     };
     let shown = host.display().to_string();
+    if sandbox.fs().metadata(guest)?.is_dir() {
+        let slow = printer.progress().slow("copying out");
+        let copied = sandbox.export_tree(guest, &host)?;
+        drop(slow);
+        tree_done("got", guest, &shown, &copied, printer);
+        return Ok(());
+    }
     let content = sandbox.fs().read(guest)?;
     fs::write(&host, &content).with_context(|| format!("cannot write `{shown}`"))?;
     done("got", guest, &shown, content.len() as u64, printer);
@@ -141,5 +152,29 @@ fn done(verb: &str, from: &str, to: &str, bytes: u64, printer: &Printer) {
     } else {
         let (from, to) = (printer.foreign(from), printer.foreign(to));
         printer.line(&format!("{verb} {from} -> {to} ({})", time::size(bytes)));
+    }
+}
+
+fn tree_done(verb: &str, from: &str, to: &str, copied: &TreeCopy, printer: &Printer) {
+    if printer.is_json() {
+        printer.json(&json!({
+            "from": from,
+            "to": to,
+            "bytes": copied.bytes,
+            "files": copied.files,
+            "directories": copied.directories,
+            "symlinks": copied.symlinks,
+            "skipped": copied.skipped,
+        }));
+        return;
+    }
+    let (from, to) = (printer.foreign(from), printer.foreign(to));
+    let TreeCopy { files, directories, symlinks, bytes, skipped, .. } = copied;
+    printer.line(&format!(
+        "{verb} {from} -> {to} ({files} files, {directories} directories, {symlinks} links, {})",
+        time::size(*bytes)
+    ));
+    for path in skipped {
+        printer.note(format_args!("left out: {}", printer.foreign(path)));
     }
 }

@@ -34,6 +34,22 @@ impl Cache {
         Self { directory: directory.or_else(default_directory) }
     }
 
+    /// The directory, whether or not it exists.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// Whether the directory exists and is ours alone.
+    pub(super) fn is_usable(&self) -> bool {
+        self.directory.as_deref().is_some_and(is_private)
+    }
+
+    /// Bytes of a guest's compiled module, if it is there.
+    pub(super) fn compiled_len(&self, engine: &Engine, guest: &'static Guest) -> Option<u64> {
+        let path = self.directory.as_deref()?.join(file_name(engine, guest));
+        fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
+    }
+
     /// The compiled module of a guest: loaded, or compiled now and kept.
     ///
     /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.

@@ -1,0 +1,185 @@
+//! `sandlite doctor`: whether this machine and this installation have what is needed, by trying it.
+
+use std::time::Instant;
+
+use runtime::{Command, Host, Sandbox};
+use serde_json::json;
+
+use crate::args::Global;
+use crate::exit::Code;
+use crate::printer::{Colour, Printer};
+use crate::time;
+
+/// What was found out about one thing.
+struct Finding {
+    about: &'static str,
+    verdict: Verdict,
+    detail: String,
+    fix: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    Odd,
+    Bad,
+}
+
+impl Finding {
+    fn good(about: &'static str, detail: impl Into<String>) -> Self {
+        Self { about, verdict: Verdict::Good, detail: detail.into(), fix: None }
+    }
+
+    fn odd(about: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { about, verdict: Verdict::Odd, detail: detail.into(), fix: Some(fix.into()) }
+    }
+
+    fn bad(about: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { about, verdict: Verdict::Bad, detail: detail.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+    let mut findings = vec![Finding::good("sandlite", format!("version {}", env!("CARGO_PKG_VERSION"))), platform()];
+    findings.extend(memory());
+    findings.extend(address_space());
+    match super::host(global, printer) {
+        Ok(host) => {
+            findings.push(Finding::good("engine", "starts"));
+            let cached = cache(&host);
+            let usable = cached.iter().all(|finding| finding.verdict != Verdict::Bad);
+            findings.extend(cached);
+            let versions = [("bash", Command::bash("echo $BASH_VERSION")), ("python", Command::python(PYTHON_VERSION))];
+            findings.extend(versions.map(|(name, command)| match usable {
+                true => guest(&host, name, command),
+                false => {
+                    Finding::odd(name, "not tried: without a cache every start compiles it", "mend the cache, then ask again")
+                }
+            }));
+        }
+        Err(error) => findings.push(Finding::bad("engine", format!("{error:#}"), "64-bit Linux on x86-64 is what we test on")),
+    }
+    findings.extend(database(global, printer));
+    printer.progress().clear();
+    tell(&findings, printer);
+    let broken = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    Ok(if broken { Code::Failure } else { Code::Success })
+}
+
+const PYTHON_VERSION: &str = "import platform; print(platform.python_version())";
+
+fn tell(findings: &[Finding], printer: &Printer) {
+    let word = |verdict| match verdict {
+        Verdict::Good => "ok",
+        Verdict::Odd => "note",
+        Verdict::Bad => "broken",
+    };
+    if printer.is_json() {
+        let list: Vec<_> = findings
+            .iter()
+            .map(
+                |found| json!({ "about": found.about, "verdict": word(found.verdict), "detail": found.detail, "fix": found.fix }),
+            )
+            .collect();
+        printer.json(&json!({ "findings": list }));
+        return;
+    }
+    for found in findings {
+        let colour = match found.verdict {
+            Verdict::Good => Colour::Green,
+            Verdict::Odd => Colour::Yellow,
+            Verdict::Bad => Colour::Red,
+        };
+        let verdict = printer.paint(colour, format!("{:<6}", word(found.verdict)));
+        printer.line(&format!("{verdict}  {:<10} {}", found.about, printer.foreign(&found.detail)));
+        if let Some(fix) = &found.fix {
+            printer.line(&format!("{:<19}{}", "", printer.paint(Colour::Cyan, fix)));
+        }
+    }
+}
+
+fn platform() -> Finding {
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let detail = format!("{system} on {machine}, {cores} cores");
+    if (system, machine) == ("linux", "x86_64") {
+        Finding::good("platform", detail)
+    } else {
+        Finding::odd("platform", detail, "we test on x86-64 Linux; tell us how it goes")
+    }
+}
+
+/// Less than the `normal` preset lets one command use.
+const LITTLE_MEMORY: u64 = 768 << 20;
+
+fn memory() -> Option<Finding> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let bytes = line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+    let detail = format!("{} available", time::size(bytes));
+    Some(if bytes < LITTLE_MEMORY {
+        Finding::odd("memory", detail, "a command of the preset `normal` may use 768 MB: use `--preset strict` or `--memory`")
+    } else {
+        Finding::good("memory", detail)
+    })
+}
+
+// Guests live in large reservations of address space, which cost nothing but must be allowed.
+fn address_space() -> Option<Finding> {
+    let text = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit = line.split_whitespace().next()?;
+    Some(if limit == "unlimited" {
+        Finding::good("addresses", "unlimited")
+    } else {
+        Finding::bad("addresses", format!("limited to {limit} bytes"), "the engine reserves address space: `ulimit -v unlimited`")
+    })
+}
+
+fn cache(host: &Host) -> Vec<Finding> {
+    const FIX: &str = "set SANDLITE_CACHE to a directory that only you can write (`chmod 700`)";
+    let Some(directory) = host.cache_directory() else {
+        return vec![Finding::odd("cache", "there is no place for it: every start compiles", FIX)];
+    };
+    let shown = directory.display().to_string();
+    if directory.exists() && !host.cache_is_private() {
+        return vec![Finding::bad("cache", format!("{shown} is open to others, so it is not used"), FIX)];
+    }
+    let guests = host.guests();
+    let (compiled, missing): (Vec<_>, Vec<_>) = guests.iter().partition(|guest| guest.compiled_bytes.is_some());
+    let bytes: u64 = compiled.iter().filter_map(|guest| guest.compiled_bytes).sum();
+    let mut findings = vec![Finding::good("cache", format!("{shown} ({})", time::size(bytes)))];
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|guest| guest.name).collect();
+        findings.push(Finding::good("compiling", format!("{} was not compiled yet; it is now", names.join(", "))));
+    }
+    findings
+}
+
+fn guest(host: &Host, name: &'static str, command: Command) -> Finding {
+    let begin = Instant::now();
+    let output = Sandbox::builder().host(host).open().and_then(|sandbox| sandbox.run(command));
+    let took = time::span(begin.elapsed());
+    match output {
+        Ok(output) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            Finding::good(name, format!("{} answers in {took}", version.trim()))
+        }
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Finding::bad(name, format!("exit {}: {}", output.status.code(), complaint.trim()), "install Sandlite again")
+        }
+        Err(error) => Finding::bad(name, error.to_string(), error.hint().unwrap_or_else(|| "install Sandlite again".to_owned())),
+    }
+}
+
+fn database(global: &Global, printer: &Printer) -> Option<Finding> {
+    let path = super::database(global).filter(|path| path.exists())?;
+    let shown = path.display();
+    let checked = super::looking(global, printer).and_then(|sandbox| Ok(sandbox.check()?));
+    Some(match checked {
+        Ok(broken) if broken.is_empty() => Finding::good("sandbox", format!("{shown} is sound")),
+        Ok(broken) => Finding::bad("sandbox", format!("{shown} breaks {} rules", broken.len()), "`sandlite check` names them"),
+        Err(error) => Finding::bad("sandbox", format!("{shown}: {error}"), "restore an exported snapshot"),
+    })
+}

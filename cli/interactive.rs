@@ -1,0 +1,166 @@
+//! The interactive shell: a prompt, a line editor, and every command a run of its own with limits, a transaction and a row.
+
+mod complete;
+mod editor;
+mod keyboard;
+mod language;
+mod line;
+mod screen;
+
+use std::io::{self, IsTerminal, Write};
+
+use runtime::{HistoryFilter, Host, Sandbox};
+use termion::raw::{IntoRawMode, RawTerminal};
+
+use crate::args::{Global, RunOptions};
+use crate::commands;
+use crate::commands::run::{passed_on, tell, with_options, with_places};
+use crate::exit::Code;
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+use editor::{Editor, Typed};
+use keyboard::Keyboard;
+use language::Conversation;
+
+/// How many commands of earlier times the arrow keys reach.
+const REMEMBERED: usize = 500;
+
+/// Which language is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tongue {
+    /// `sandlite bash`.
+    #[expect(dead_code, reason = "spoken as soon as the shell keeps sessions")]
+    Bash,
+    /// `sandlite python`.
+    Python,
+}
+
+/// The terminal's width; one that does not know its own is taken for an old one.
+fn width() -> usize {
+    termion::terminal_size().ok().map(|(width, _)| usize::from(width)).filter(|&width| width > 0).unwrap_or(80)
+}
+
+/// Whether somebody sits there.
+pub(crate) fn is_wanted(printer: &Printer) -> bool {
+    !printer.is_json() && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Talks until the user leaves.
+pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
+    let host = commands::host(global, printer)?;
+    let sandbox = with_places(commands::builder_on(&host, global, printer), options)?.open()?;
+    let name = format!("terminal-{}", std::process::id());
+    let mut conversation = open(&host, global, &sandbox, &name, tongue)?;
+    welcome(global, tongue, printer);
+    let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
+    outcome
+}
+
+fn open(host: &Host, global: &Global, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
+    // In memory there is only the one sandbox to look at, and its rows are gone with it.
+    let looking = match commands::database(global) {
+        Some(path) => Sandbox::builder().host(host).database(path).read_only().open()?,
+        None => sandbox.clone(),
+    };
+    let scratch = Sandbox::builder().host(host).preset(language::SCRATCH_PRESET).open()?;
+    Ok(match tongue {
+        Tongue::Bash => Conversation::bash(
+            {
+                let _ = name;
+                sandbox.clone()
+            },
+            looking,
+            scratch,
+        ),
+        Tongue::Python => Conversation::python(sandbox.python_session()?, looking, scratch),
+    })
+}
+
+fn welcome(global: &Global, tongue: Tongue, printer: &Printer) {
+    let place = commands::database(global).map_or_else(|| "memory".to_owned(), |path| format!("`{}`", path.display()));
+    let name = match tongue {
+        Tongue::Bash => "bash",
+        Tongue::Python => "Python",
+    };
+    printer.note(format_args!("{name} in {place}, preset {}; Ctrl-D leaves", global.preset));
+}
+
+fn talk(
+    conversation: &mut Conversation,
+    sandbox: &Sandbox,
+    options: &RunOptions,
+    tongue: Tongue,
+    printer: &Printer,
+) -> anyhow::Result<Code> {
+    let interrupts = Interrupts::listen()?;
+    let keyboard = Keyboard::open()?;
+    let mut editor = Editor::new(keyboard.clone(), remembered(sandbox, tongue)?);
+    let mut terminal = io::stdout().into_raw_mode()?;
+    let mut code = Code::Success;
+    loop {
+        let prompt = conversation.prompt(printer.has_colour());
+        let typed = editor.read(&prompt, conversation, &mut terminal)?;
+        let text = match typed {
+            Typed::Command(text) if text.trim().is_empty() => continue,
+            Typed::Command(text) => text,
+            Typed::Nothing => continue,
+            Typed::End => return Ok(code),
+        };
+        terminal.suspend_raw_mode()?;
+        code = obey(conversation, &text, options, &keyboard, &interrupts, printer)?;
+        if conversation.leaves(&text) {
+            return Ok(code);
+        }
+        fresh_line(&mut terminal)?;
+    }
+}
+
+fn obey(
+    conversation: &mut Conversation,
+    text: &str,
+    options: &RunOptions,
+    keyboard: &Keyboard,
+    interrupts: &Interrupts,
+    printer: &Printer,
+) -> anyhow::Result<Code> {
+    let command = with_options(conversation.command(text), options);
+    let (command, stdin) = command.stdin_pipe();
+    let command = passed_on(command, options, printer);
+    interrupts.watch(command.killer());
+    keyboard.feed(stdin)?;
+    let output = conversation.run(command);
+    keyboard.take_back();
+    let signal = interrupts.unwatch();
+    let output = match output {
+        Ok(output) => output,
+        // A command that cannot be run, such as one that is too long, is no reason to leave.
+        Err(error) => {
+            printer.error(&error.into());
+            return Ok(Code::Sandlite);
+        }
+    };
+    if signal.is_none() {
+        tell(&output, printer);
+    }
+    Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
+}
+
+// The next prompt begins on a line of its own whatever the command left: a mark is written, and enough spaces to be carried into the next
+// row unless the cursor stood in the first column; then everything from there on is cleared.
+fn fresh_line(terminal: &mut RawTerminal<io::Stdout>) -> io::Result<()> {
+    let width = width();
+    terminal.activate_raw_mode()?;
+    write!(terminal, "\x1b[2m⏎\x1b[0m{}\r\x1b[K", " ".repeat(width.saturating_sub(1)))
+}
+
+fn remembered(sandbox: &Sandbox, tongue: Tongue) -> anyhow::Result<Vec<String>> {
+    let name = match tongue {
+        Tongue::Bash => "bash",
+        Tongue::Python => "python",
+    };
+    let filter = HistoryFilter { limit: REMEMBERED, name: Some(name.to_owned()), ..HistoryFilter::default() };
+    let mut commands: Vec<String> = sandbox.history_with(&filter)?.into_iter().map(|run| run.command).collect();
+    commands.reverse();
+    commands.dedup();
+    Ok(commands)
+}

@@ -1,0 +1,92 @@
+//! What a half-typed word could become: files of the sandbox, and programs where a command begins.
+
+use runtime::{FileType, Sandbox};
+
+/// A word of a command line that ends at the cursor.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// Where it begins, in characters.
+    pub(super) start: usize,
+    /// What stands there.
+    pub(super) text: String,
+    /// Whether a command begins here.
+    pub(super) is_command: bool,
+}
+
+/// The word that ends `before`.
+pub(super) fn last_word(before: &str) -> Word {
+    let ends = |c: char| c.is_whitespace() || "|&;<>()`\"'=".contains(c);
+    let start_byte = before.rfind(ends).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let (rest, text) = before.split_at(start_byte);
+    let trimmed = rest.trim_end_matches([' ', '\t']);
+    let after_operator = trimmed.is_empty() || trimmed.ends_with(['|', '&', ';', '(', '`', '\n']);
+    let after_word = ["then", "do", "else", "!", "sudo", "exec", "time"]
+        .iter()
+        .any(|word| trimmed.strip_suffix(word).is_some_and(|before| before.is_empty() || before.ends_with(ends)));
+    Word { start: rest.chars().count(), text: text.to_owned(), is_command: after_operator || after_word }
+}
+
+/// The paths that begin with `text`; directories end with `/`.
+pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec<String> {
+    let (typed, prefix) = text.rsplit_once('/').map_or(("", text), |(_, prefix)| text.split_at(text.len() - prefix.len()));
+    let directory = match typed {
+        _ if typed.starts_with('/') => typed.to_owned(),
+        _ if typed.starts_with("~/") => format!("{home}/{}", &typed[2..]),
+        _ => format!("{cwd}/{typed}"),
+    };
+    let entries = sandbox.fs().list(&directory).unwrap_or_default();
+    let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(prefix));
+    let shown = fitting.filter(|entry| prefix.starts_with('.') || !entry.name.starts_with('.'));
+    let paths = shown.map(|entry| {
+        let is_directory = match entry.kind {
+            FileType::Directory => true,
+            FileType::Symlink => sandbox.fs().metadata(&format!("{directory}/{}", entry.name)).is_ok_and(|stat| stat.is_dir()),
+            FileType::File => false,
+        };
+        format!("{typed}{}{}", quoted(&entry.name), if is_directory { "/" } else { "" })
+    });
+    paths.collect()
+}
+
+// A name as it must be typed. What a terminal would obey is not offered at all.
+fn quoted(name: &str) -> String {
+    let mut typed = String::new();
+    for c in name.chars() {
+        if c.is_control() {
+            typed.push('?');
+            continue;
+        }
+        if c.is_whitespace() || "|&;<>()$`\\\"'*?[]#~=%!{}".contains(c) {
+            typed.push('\\');
+        }
+        typed.push(c);
+    }
+    typed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: &str, start: usize, text: &str, is_command: bool) {
+        assert_eq!(last_word(before), Word { start, text: text.to_owned(), is_command }, "{before}");
+    }
+
+    #[test]
+    fn a_command_begins_at_the_start_and_after_operators() {
+        check("", 0, "", true);
+        check("ec", 0, "ec", true);
+        check("echo a", 5, "a", false);
+        check("echo a | gr", 9, "gr", true);
+        check("if true; then ec", 14, "ec", true);
+        check("x=$(da", 4, "da", true);
+        check("cat <in", 5, "in", false);
+        check("ü b", 2, "b", false);
+    }
+
+    #[test]
+    fn names_are_quoted_as_they_must_be_typed() {
+        assert_eq!(quoted("a b'c"), "a\\ b\\'c");
+        assert_eq!(quoted("a\x1b[2J"), "a?\\[2J");
+    }
+}

@@ -1,0 +1,211 @@
+//! What is typed: read by one thread, for the line editor between commands and for a command's standard input while it runs.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use termion::event::{Event, Key, parse_event};
+
+/// An Escape that nothing follows for so long is the key of that name; else it begins the code of another key.
+const ESCAPE_ALONE: Duration = Duration::from_millis(50);
+
+/// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the editor.
+const TYPING_BEGINS: Duration = Duration::from_millis(150);
+
+/// What terminals put around pasted text.
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
+
+/// One thing that the user did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pressed {
+    /// A key.
+    Key(Key),
+    /// Text that came at once.
+    Paste(String),
+    /// The terminal is gone.
+    Gone,
+}
+
+/// The terminal's input. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Keyboard(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    typed: VecDeque<Typed>,
+    gone: bool,
+    command_ended: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Typed {
+    Byte(u8),
+    /// Ctrl-D on an empty line, which ends a command's input and not the terminal.
+    End,
+}
+
+impl Keyboard {
+    /// Starts to read standard input.
+    pub(super) fn open() -> io::Result<Self> {
+        Self::over(io::stdin())
+    }
+
+    fn over(mut source: impl Read + Send + 'static) -> io::Result<Self> {
+        let keyboard = Self(Arc::default());
+        let shared = Arc::clone(&keyboard.0);
+        thread::Builder::new().name("sandlite keyboard".to_owned()).spawn(move || {
+            let mut buffer = [0; 4096];
+            let mut last_end = None::<Instant>;
+            loop {
+                match source.read(&mut buffer) {
+                    // A terminal that was hung up reports its end without pause.
+                    Ok(0) if last_end.is_some_and(|end| end.elapsed() < Duration::from_millis(5)) => break,
+                    Ok(0) => {
+                        last_end = Some(Instant::now());
+                        shared.push([Typed::End]);
+                    }
+                    Ok(length) => shared.push(buffer.iter().take(length).map(|&byte| Typed::Byte(byte))),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+            shared.state().gone = true;
+            shared.changed.notify_all();
+        })?;
+        Ok(keyboard)
+    }
+
+    /// The next thing pressed.
+    pub(super) fn next(&self) -> Pressed {
+        loop {
+            let Some(first) = self.byte(None) else { return Pressed::Gone };
+            if first == 0x1b && !self.0.has_more(ESCAPE_ALONE) {
+                return Pressed::Key(Key::Esc);
+            }
+            let mut rest = std::iter::from_fn(|| self.byte(Some(ESCAPE_ALONE)).map(Ok));
+            match parse_event(first, &mut rest) {
+                Ok(Event::Key(key)) => return Pressed::Key(key),
+                Ok(Event::Unsupported(code)) if code == PASTE_BEGINS => return Pressed::Paste(self.pasted()),
+                _ => {}
+            }
+        }
+    }
+
+    fn pasted(&self) -> String {
+        let mut text = Vec::new();
+        while let Some(byte) = self.byte(None) {
+            text.push(byte);
+            if text.ends_with(PASTE_ENDS) {
+                text.truncate(text.len() - PASTE_ENDS.len());
+                break;
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn byte(&self, patience: Option<Duration>) -> Option<u8> {
+        loop {
+            if patience.is_some_and(|patience| !self.0.has_more(patience)) {
+                return None;
+            }
+            let mut state = self.0.state();
+            while state.typed.is_empty() && !state.gone {
+                state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            match state.typed.pop_front() {
+                Some(Typed::Byte(byte)) => return Some(byte),
+                Some(Typed::End) => {}
+                None => return None,
+            }
+        }
+    }
+
+    /// A command begins: what is typed goes to it, once it has run for a moment.
+    pub(super) fn feed(&self, mut stdin: impl Write + Send + 'static) -> io::Result<()> {
+        self.0.state().command_ended = false;
+        let shared = Arc::clone(&self.0);
+        thread::Builder::new().name("sandlite typing".to_owned()).spawn(move || {
+            let ended = shared.changed.wait_timeout_while(shared.state(), TYPING_BEGINS, |state| !state.command_ended);
+            drop(ended);
+            while let Some(bytes) = shared.for_command() {
+                if bytes.is_empty() || stdin.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// The command has ended: what is typed belongs to the editor again.
+    pub(super) fn take_back(&self) {
+        self.0.state().command_ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, typed: impl IntoIterator<Item = Typed>) {
+        self.state().typed.extend(typed);
+        self.changed.notify_all();
+    }
+
+    fn has_more(&self, patience: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.state(), patience, |state| state.typed.is_empty() && !state.gone);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.typed.is_empty()
+    }
+
+    // What was typed for the running command; nothing at the end of its input, `None` at its own end.
+    fn for_command(&self) -> Option<Vec<u8>> {
+        let state = self.state();
+        let waiting = |state: &mut State| state.typed.is_empty() && !state.gone && !state.command_ended;
+        let mut state = self.changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
+        if state.command_ended {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        while let Some(&Typed::Byte(byte)) = state.typed.front() {
+            bytes.push(byte);
+            state.typed.pop_front();
+        }
+        if bytes.is_empty() {
+            state.typed.pop_front();
+        }
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &'static [u8]) -> Vec<Pressed> {
+        let keyboard = Keyboard::over(bytes).unwrap();
+        std::iter::from_fn(|| Some(keyboard.next()).filter(|pressed| *pressed != Pressed::Gone)).collect()
+    }
+
+    #[test]
+    fn bytes_become_keys() {
+        let key = |key| Pressed::Key(key);
+        assert_eq!(keys(b"a\x1b[A\x03"), [key(Key::Char('a')), key(Key::Up), key(Key::Ctrl('c'))]);
+        assert_eq!(keys("ü".as_bytes()), [key(Key::Char('ü'))]);
+        assert_eq!(keys(b"\x1b"), [key(Key::Esc)]);
+    }
+
+    #[test]
+    fn pasted_text_comes_at_once() {
+        assert_eq!(keys(b"\x1b[200~a\nb\x1b[201~c"), [Pressed::Paste("a\nb".to_owned()), Pressed::Key(Key::Char('c'))]);
+    }
+}

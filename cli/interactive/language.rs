@@ -1,0 +1,153 @@
+//! The two languages of the interactive shell: how they prompt, when a command is whole, and what runs it.
+
+use runtime::{Command, Error, Output, Preset, PythonSession, Sandbox};
+
+use super::complete;
+use super::editor::{Language, Prompt};
+
+/// Where commands start, shown as `~`.
+pub(super) const HOME: &str = "/home/user";
+
+/// A conversation in one language.
+pub(super) struct Conversation {
+    speaker: Speaker,
+    /// What completion looks at: files without a row for each look.
+    looking: Sandbox,
+    /// Where commands are only checked, never kept.
+    scratch: Sandbox,
+    scratch_python: Option<PythonSession>,
+    programs: Option<Vec<String>>,
+}
+
+enum Speaker {
+    Bash(Sandbox),
+    Python(PythonSession),
+}
+
+impl Conversation {
+    /// Bash, whose variables, functions and directory live on in a session.
+    pub(super) fn bash(session: Sandbox, looking: Sandbox, scratch: Sandbox) -> Self {
+        Self { speaker: Speaker::Bash(session), looking, scratch, scratch_python: None, programs: None }
+    }
+
+    /// Python, whose interpreter lives on.
+    pub(super) fn python(session: PythonSession, looking: Sandbox, scratch: Sandbox) -> Self {
+        Self { speaker: Speaker::Python(session), looking, scratch, scratch_python: None, programs: None }
+    }
+
+    /// A command of this language.
+    pub(super) fn command(&self, text: &str) -> Command {
+        match &self.speaker {
+            Speaker::Bash(_) => Command::bash(text),
+            Speaker::Python(_) => Command::python(text),
+        }
+    }
+
+    /// Runs a command that [`command`](Self::command) made.
+    pub(super) fn run(&mut self, command: Command) -> Result<Output, Error> {
+        match &mut self.speaker {
+            Speaker::Bash(session) => session.run(command),
+            Speaker::Python(session) => session.run(command),
+        }
+    }
+
+    /// Whether a command asks to leave.
+    pub(super) fn leaves(&self, text: &str) -> bool {
+        let text = text.trim();
+        match &self.speaker {
+            Speaker::Bash(_) => ["exit", "logout"].contains(&text) || text.starts_with("exit "),
+            Speaker::Python(_) => ["exit", "quit"].contains(&text) || text.starts_with("exit(") || text.starts_with("quit("),
+        }
+    }
+
+    /// What stands before a command.
+    pub(super) fn prompt(&self, colour: bool) -> Prompt {
+        match &self.speaker {
+            Speaker::Bash(_) => {
+                let cwd = self.cwd();
+                let place = match cwd.strip_prefix(HOME) {
+                    Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+                    _ => cwd,
+                };
+                let place: String = place.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+                let width = unicode_width::UnicodeWidthStr::width(place.as_str()) + 2;
+                let text = if colour { format!("\x1b[1;34m{place}\x1b[0m$ ") } else { format!("{place}$ ") };
+                Prompt { text, width, continuation: "> " }
+            }
+            Speaker::Python(_) => Prompt { text: ">>> ".to_owned(), width: 4, continuation: "... " },
+        }
+    }
+
+    fn cwd(&self) -> String {
+        match &self.speaker {
+            Speaker::Bash(session) => {
+                let _ = session;
+                HOME.to_owned()
+            }
+            Speaker::Python(_) => HOME.to_owned(),
+        }
+    }
+
+    fn programs(&mut self) -> &[String] {
+        self.programs.get_or_insert_with(|| {
+            let output = self.scratch.bash("compgen -A builtin -A keyword -A command | sort -u");
+            let text = output.map(|output| output.stdout).unwrap_or_default();
+            String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+        })
+    }
+
+    // Python's own rule for its own prompt. Checked where nothing is kept.
+    fn is_whole_python(&mut self, text: &str) -> bool {
+        if self.scratch_python.is_none() {
+            self.scratch_python = self.scratch.python_session().ok();
+        }
+        let Some(session) = &mut self.scratch_python else { return true };
+        // A JSON string is a Python string.
+        let source = serde_json::Value::from(text);
+        let ask = format!(
+            "import codeop\ntry:\n    print(codeop.compile_command({source}) is None)\nexcept Exception:\n    print(False)\n"
+        );
+        session.python(ask).is_ok_and(|output| output.stdout != b"True\n")
+    }
+
+    // The parser says that it met the end too early.
+    fn is_whole_bash(&self, text: &str) -> bool {
+        if text.chars().rev().take_while(|&c| c == '\\').count() % 2 == 1 {
+            return false;
+        }
+        let Ok(output) = self.scratch.run(Command::bash_with(["-n", "-c", text])) else { return true };
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        !["unexpected end of file", "unexpected EOF", "delimited by end-of-file"].iter().any(|early| complaint.contains(early))
+    }
+}
+
+impl Language for Conversation {
+    fn is_complete(&mut self, text: &str) -> bool {
+        match &self.speaker {
+            _ if text.trim().is_empty() => true,
+            Speaker::Bash(_) => self.is_whole_bash(text),
+            Speaker::Python(_) => self.is_whole_python(text),
+        }
+    }
+
+    fn complete(&mut self, before: &str) -> (usize, Vec<String>) {
+        if matches!(self.speaker, Speaker::Python(_)) {
+            // Inside of Python a tab is for indenting.
+            return (before.chars().count(), vec!["   ".to_owned()]);
+        }
+        let word = complete::last_word(before);
+        let cwd = self.cwd();
+        let mut choices = if word.is_command && !word.text.contains('/') {
+            let programs = self.programs().iter().filter(|name| name.starts_with(&word.text));
+            programs.cloned().collect()
+        } else {
+            complete::files(&self.looking, &cwd, HOME, &word.text)
+        };
+        choices.sort_unstable();
+        choices.dedup();
+        (word.start, choices)
+    }
+}
+
+/// Limits of what only checks.
+pub(super) const SCRATCH_PRESET: Preset = Preset::Strict;

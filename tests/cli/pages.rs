@@ -1,0 +1,113 @@
+//! The HTML pages: whole, self-contained, and harmless whatever the sandbox holds. In a real browser when one is installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Names, text and keys that would like to be markup.
+const HOSTILE: &str = r#"
+mkdir -p '/evil/<img src=x onerror=alert(1)>'
+printf '<script>document.title = "owned"</script>\033[31m\n' | tee '/evil/a"b'\''c<b>.txt'
+echo '</pre></details><script src="https://example.com/x.js"></script>' >&2
+ln -s '"><script>document.title = "owned"</script>' /evil/link
+printf 'binary \0 \377' > /evil/binary
+"#;
+
+fn sandlite(args: &[&str], directory: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_sandlite")).args(args).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A sandbox with some history, and its page.
+fn hostile_page(directory: &Path) -> String {
+    sandlite(&["--db", "a.db", "bash", "-c", HOSTILE], directory);
+    sandlite(&["--db", "a.db", "bash", "-c", "printf 'one\\ntwo\\n' > /note; echo '<b>' > '/<i>'"], directory);
+    sandlite(&["--db", "a.db", "bash", "-c", "sed -i s/two/2/ /note"], directory);
+    sandlite(&["--db", "a.db", "kv", "set", "<u>key", "<script>document.title = 'owned'</script>"], directory);
+    sandlite(&["--db", "a.db", "info", "--html", "page.html"], directory);
+    fs::read_to_string(directory.join("page.html")).unwrap()
+}
+
+/// The names of all elements, in order of appearance; panics where a tag is not closed.
+fn elements(page: &str) -> Vec<String> {
+    let page = page.replace(page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap(), "");
+    let mut open: Vec<String> = Vec::new();
+    let mut found = Vec::new();
+    for piece in page.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').expect("every < begins a tag");
+        let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap().to_owned();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "tags are nested");
+        } else if !["!doctype", "meta"].contains(&name.as_str()) {
+            open.push(name.clone());
+            found.push(name);
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    found
+}
+
+#[test]
+fn whatever_a_guest_wrote_is_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = hostile_page(directory.path());
+    let elements = elements(&page);
+    for forbidden in ["script", "img", "iframe", "link", "a", "object", "i", "u"] {
+        assert!(!elements.iter().any(|name| name == forbidden), "<{forbidden}> is on the page");
+    }
+    assert!(page.contains("&lt;script&gt;document.title"), "the text itself is shown");
+    assert!(page.contains("default-src &#39;none&#39;") || page.contains("default-src 'none'"));
+    assert!(!page.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = hostile_page(directory.path());
+    for attribute in [" src=", " href=", "url(", "@import"] {
+        let outside_text =
+            page.replace("&lt;", "").split('<').any(|piece| piece.split('>').next().is_some_and(|tag| tag.contains(attribute)));
+        assert!(!outside_text, "{attribute} is on the page");
+    }
+}
+
+#[test]
+fn the_page_shows_what_ran_and_what_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = hostile_page(directory.path());
+    for part in ["<h2>Usage</h2>", "<h2>Timeline</h2>", "<h2>Files</h2>", "<h2>Keys</h2>", "id=\"run-3\"", "<svg", "modified"] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+    sandlite(&["--db", "a.db", "history", "show", "2", "--html", "run.html"], directory.path());
+    let run = fs::read_to_string(directory.path().join("run.html")).unwrap();
+    assert!(run.contains("<h1>run 2</h1>") && run.contains("created"));
+    elements(&run);
+}
+
+fn browser() -> Option<PathBuf> {
+    if let Some(path) = env::var_os("CHROMIUM") {
+        return Some(path.into());
+    }
+    let directories: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.iter().flat_map(|name| directories.iter().map(move |directory| directory.join(name))).find(|path| path.is_file())
+}
+
+// Debian's package `chromium`; where it is not installed the structural tests above stand alone.
+#[test]
+fn a_real_browser_shows_the_page_and_runs_nothing() {
+    let Some(browser) = browser() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    hostile_page(directory.path());
+    let page = format!("file://{}", directory.path().join("page.html").display());
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom", &page])
+        .env("HOME", directory.path())
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(dom.contains("<title>a.db · sandlite</title>"), "{dom}\n{}", String::from_utf8_lossy(&output.stderr));
+    // What the browser made of the page has the elements we wrote and no others.
+    assert!(dom.contains("<h2>Timeline</h2>") && !dom.contains("<script") && !dom.contains("<img"));
+}

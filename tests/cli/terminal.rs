@@ -1,0 +1,179 @@
+//! What a person sees on a terminal: the interactive shell, control sequences made harmless, colours, Ctrl-C.
+//!
+//! The terminal is that of `script` (in every Debian), so that no crate for pseudo-terminals is needed. Tests never sleep: they wait for what
+//! they expect, and give up after a while.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// When a test gives up. Long, for the machine may be busy; no test that passes waits so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command on a terminal of its own.
+struct Terminal {
+    child: Child,
+    keyboard: Option<ChildStdin>,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn new(command: &str, directory: &Path) -> Self {
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--return", "--command", command, "/dev/null"]).current_dir(directory);
+        script.env("PATH", crate::transcript::path()).env("TERM", "xterm").env_remove("NO_COLOR").env("SHELL", "/bin/bash");
+        let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let (sender, screen) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let keyboard = child.stdin.take();
+        Self { child, keyboard, screen, seen: String::new() }
+    }
+
+    fn press(&mut self, keys: &str) {
+        let keyboard = self.keyboard.as_mut().unwrap();
+        keyboard.write_all(keys.as_bytes()).unwrap();
+        keyboard.flush().unwrap();
+    }
+
+    /// Waits until the screen shows a text, and forgets everything up to it.
+    #[track_caller]
+    fn expect(&mut self, text: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let after = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, after);
+            }
+            match self.screen.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout) => panic!("waited for {text:?}, saw {:?}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => panic!("it ended before {text:?}, saw {:?}", self.seen),
+            }
+        }
+    }
+
+    /// Waits for the end: the rest of the screen, and the exit code.
+    fn end(mut self) -> (String, i32) {
+        while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
+            self.seen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        drop(self.keyboard.take());
+        (self.seen, self.child.wait().unwrap().code().unwrap())
+    }
+}
+
+fn terminal(command: &str) -> (Terminal, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    (Terminal::new(command, directory.path()), directory)
+}
+
+// T-ISO-07.
+#[test]
+fn control_sequences_are_harmless_on_a_terminal() {
+    let (terminal, _directory) = terminal(r#"sandlite bash -c 'printf "\033]0;owned\007\033[2Jtext\n"'"#);
+    let (screen, code) = terminal.end();
+    assert_eq!((screen.trim_end(), code), ("\u{fffd}]0;owned\u{fffd}\u{fffd}[2Jtext", 0));
+}
+
+#[test]
+fn control_sequences_pass_when_asked_for() {
+    let (terminal, _directory) = terminal(r#"sandlite bash --raw -c 'printf "\033[32mgreen\033[0m\n"'"#);
+    assert_eq!(terminal.end().0.trim_end(), "\x1b[32mgreen\x1b[0m");
+}
+
+#[test]
+fn errors_have_colour_on_a_terminal_unless_nobody_wants_it() {
+    let (coloured, _directory) = terminal("sandlite history");
+    assert!(coloured.end().0.contains("\x1b[1;31merror:\x1b[0m there is no"));
+    let (plain, _directory) = terminal("NO_COLOR=1 sandlite history");
+    assert!(plain.end().0.starts_with("error: there is no"));
+}
+
+#[test]
+fn ctrl_c_ends_the_command_and_keeps_its_row() {
+    let (mut terminal, directory) = terminal("sandlite --db agent.db bash -c 'echo kept > /file; echo begun; sleep 1000'");
+    terminal.expect("begun");
+    terminal.press("\x03");
+    assert_eq!(terminal.end().1, 130);
+    let output = Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .args(["--db", "agent.db", "bash", "-c", "cat /file"])
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "kept\n");
+    let history = Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .args(["--db", "agent.db", "history", "show", "1"])
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&history.stdout).contains("stdout | begun"));
+}
+
+#[test]
+fn a_command_can_ask_on_the_terminal() {
+    let (mut terminal, _directory) = terminal("sandlite bash -c 'echo name?; read name; echo hello $name'");
+    terminal.expect("name?");
+    terminal.press("World\r");
+    terminal.expect("hello World");
+}
+
+#[test]
+fn python_remembers_and_asks_for_the_rest_of_a_block() {
+    let (mut python, _directory) = terminal("sandlite python");
+    python.expect(">>> ");
+    python.press("x = 20\r");
+    python.expect(">>> ");
+    python.press("x + 1\r");
+    python.expect("\n21\r\n");
+    python.press("def double(n):\r");
+    python.expect("... ");
+    python.press("    return n * 2\r");
+    python.expect("... ");
+    python.press("\r");
+    python.press("double(x)\r");
+    python.expect("\n40\r\n");
+    python.press("1/0\r");
+    python.expect("ZeroDivisionError");
+    python.press("exit(3)\r");
+    assert_eq!(python.end().1, 3);
+}
+
+#[test]
+fn ctrl_c_ends_what_python_does_and_not_the_conversation() {
+    let (mut python, _directory) = terminal("sandlite python");
+    python.expect(">>> ");
+    python.press("half a thought\x03");
+    python.expect("^C");
+    python.press("print('begun'); import time; time.sleep(1000)\r");
+    python.expect("\nbegun");
+    python.press("\x03");
+    python.expect(">>> ");
+    python.press("6 * 7\r");
+    python.expect("\n42\r\n");
+    python.press("\x04");
+    assert_eq!(python.end().1, 0);
+}
+
+#[test]
+fn python_reads_what_is_typed() {
+    let (mut python, _directory) = terminal("sandlite python");
+    python.expect(">>> ");
+    python.press("name = input('who? ')\r");
+    python.expect("\nwho? ");
+    python.press("me\r");
+    python.expect(">>> ");
+    python.press("name\r");
+    python.expect("\n'me'\r\n");
+}
