@@ -80,6 +80,16 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// A file is not the one that an agent has read: versions of the [agent tools](crate::agent) stand for content.
+    #[error("`{path}` has version {found}, not {expected}: it was changed since it was read")]
+    Stale {
+        /// The file.
+        path: String,
+        /// The version the caller has seen.
+        expected: String,
+        /// The version there is; `none` when there is no file.
+        found: String,
+    },
     /// Something the caller gave makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -121,7 +131,7 @@ impl Error {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
             Self::Mount { hint, .. } => hint.map(str::to_owned),
-            Self::Changed { .. } => Some("read the file again and repeat".to_owned()),
+            Self::Changed { .. } | Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
             Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),

@@ -33,6 +33,7 @@ pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress};
 pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
+pub use sandbox::agent;
 pub use sandbox::{
     Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Mount, Output,
     PythonSession, Sandbox, Stream, Summary,

@@ -1,5 +1,6 @@
 //! A sandbox: one database, one policy. Commands enter here and come back as an [`Output`].
 
+pub mod agent;
 mod builder;
 mod child;
 mod command;

@@ -1,0 +1,111 @@
+//! The file tools of an agent: what a model is given instead of a shell for reading, searching and editing.
+//!
+//! One implementation for MCP, REST and Python. Each tool takes a request, answers with data, is bounded in what it returns, says
+//! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing of JSON-RPC.
+
+mod edit;
+mod find;
+mod grep;
+mod list;
+mod place;
+mod read;
+mod text;
+mod tree;
+mod write;
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use self::tree::Tree;
+use super::Sandbox;
+use super::record::Call;
+use crate::vfs::Vfs;
+use crate::{Error, clock};
+
+pub use edit::{Edit, EditFile, Edited};
+pub use find::{Found, Glob};
+pub use grep::{Grep, GrepMode, Grepped, Match, MatchCount};
+pub use list::{ListFiles, Listed, ListedFile};
+pub use place::{DeleteFile, Deleted, MoveFile, Moved};
+pub use read::{ReadFile, ReadWindow};
+pub use write::{Encoding, WriteFile, Written};
+
+/// Most bytes of text that one tool returns.
+const MAX_OUTPUT: usize = 64 << 10;
+/// Most entries that one tool returns.
+const MAX_ENTRIES: usize = 1000;
+/// The largest file that is edited or searched as a whole.
+const MAX_WHOLE: u64 = 64 << 20;
+
+/// A sandbox's file tools, as an agent uses them. Relative paths start in the sandbox's directory.
+///
+/// ```no_run
+/// use sandlite_runtime::agent::{EditFile, Edit, WriteFile};
+/// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+/// let tools = sandbox.agent();
+/// let written = tools.write(&WriteFile::text("notes.txt", "one\ntwo\n"))?;
+/// let edit = Edit { old: "two".into(), new: "2".into(), replace_all: false };
+/// tools.edit(&EditFile { path: "notes.txt".into(), edits: vec![edit], expected_version: Some(written.version) })?;
+/// assert_eq!(sandbox.bash("cat notes.txt")?.stdout, b"one\n2\n");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Agent<'a> {
+    sandbox: &'a Sandbox,
+}
+
+impl Sandbox {
+    /// The file tools of an agent.
+    #[must_use]
+    pub fn agent(&self) -> Agent<'_> {
+        Agent { sandbox: self }
+    }
+}
+
+impl Agent<'_> {
+    /// An absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
+    fn absolute(&self, path: &str) -> Result<String, Error> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(Error::Invalid("a path must not be empty and must not hold a zero byte".to_owned()));
+        }
+        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.sandbox.cwd) };
+        let parts: Vec<&str> = whole.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        Ok(format!("/{}", parts.join("/")))
+    }
+
+    /// Runs a tool that only looks; its history row waits for the next change.
+    fn reading<T>(
+        &self,
+        name: &'static str,
+        subject: &str,
+        parameters: Value,
+        work: impl FnOnce(&Tree<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let recorded = &self.sandbox.recorded;
+        recorded.read(Call::new(name, subject, parameters), || {
+            let vfs = Vfs::with_mounts(recorded.database().begin(None)?, &self.sandbox.mounts).map_err(sqlite_fs::Error::from)?;
+            work(&Tree::new(&vfs, self.deadline()))
+        })
+    }
+
+    /// Runs a tool that changes files: all it changes and its history row are one transaction; if it fails, nothing is changed.
+    fn changing<T>(
+        &self,
+        name: &'static str,
+        subject: &str,
+        parameters: Value,
+        work: impl FnOnce(&Tree<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let deadline = self.deadline();
+        let call = Call::new(name, subject, parameters);
+        self.sandbox.recorded.change_files(&self.sandbox.mounts, call, |vfs| work(&Tree::new(vfs, deadline)))
+    }
+
+    fn deadline(&self) -> Instant {
+        clock::now() + self.sandbox.limits.wall.0
+    }
+}
+
+#[cfg(test)]
+mod tests;

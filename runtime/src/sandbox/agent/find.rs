@@ -1,0 +1,115 @@
+//! `glob`: files whose path fits a pattern.
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::list::is_hidden;
+use super::tree::{Kind, Walk};
+use super::{Agent, MAX_ENTRIES};
+use crate::Error;
+
+/// Which files to find.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Glob {
+    /// The pattern: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of directories, such as `src/**/*.{rs,toml}`.
+    pub pattern: String,
+    /// The directory the pattern starts in; the sandbox's working directory unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether to find names that begin with a dot; a pattern that names a dot finds them anyway.
+    #[serde(default)]
+    pub hidden: bool,
+}
+
+/// The files that fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Found {
+    /// Absolute paths of files and links, sorted.
+    pub paths: Vec<String>,
+    /// Whether there are more.
+    pub truncated: bool,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+impl Agent<'_> {
+    /// Finds files by a pattern.
+    ///
+    /// # Errors
+    ///
+    /// When the pattern is none, or the directory does not exist.
+    pub fn glob(&self, request: &Glob) -> Result<Found, Error> {
+        let (top, pattern) = match request.pattern.strip_prefix('/') {
+            Some(pattern) => ("/".to_owned(), pattern),
+            None => (self.absolute(request.path.as_deref().unwrap_or("."))?, request.pattern.as_str()),
+        };
+        let (top, pattern) = without_literal_start(&top, pattern);
+        let matcher = matcher(pattern)?;
+        let hidden = request.hidden || pattern.starts_with('.') || pattern.contains("/.");
+        let parameters = json!({ "pattern": request.pattern, "path": top });
+        self.reading("glob", &request.pattern, parameters, |tree| {
+            let (mut paths, mut truncated, mut notes) = (Vec::new(), false, Vec::new());
+            if tree.kind("glob", &top)?.is_none() && top != self.absolute(request.path.as_deref().unwrap_or("."))? {
+                return Ok(Found { paths, truncated, notes });
+            }
+            let base = top.trim_end_matches('/').len() + 1;
+            tree.walk(&top, |entry, _, kind| {
+                if !hidden && is_hidden(entry) {
+                    return Ok(Walk::Skip);
+                }
+                if kind != Kind::Directory && matcher.is_match(entry.get(base..).unwrap_or_default()) {
+                    if paths.len() == MAX_ENTRIES {
+                        truncated = true;
+                        return Ok(Walk::Stop);
+                    }
+                    paths.push(entry.to_owned());
+                }
+                Ok(Walk::Enter)
+            })?;
+            if truncated {
+                notes.push(format!("only the first {MAX_ENTRIES} files: use a narrower pattern"));
+            } else if tree.is_overdue() {
+                truncated = true;
+                notes.push("the time was used up: start further down".to_owned());
+            }
+            Ok(Found { paths, truncated, notes })
+        })
+    }
+}
+
+/// A matcher of relative paths.
+pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, Error> {
+    let built = GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build();
+    built
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| Error::Invalid(format!("`{pattern}` is no pattern: {}", error.kind())))
+}
+
+// The walk starts below the names that the pattern spells out: `/src/**/*.rs` never looks outside `/src`.
+fn without_literal_start<'a>(top: &str, mut pattern: &'a str) -> (String, &'a str) {
+    let mut top = top.trim_end_matches('/').to_owned();
+    while let Some((name, rest)) = pattern.split_once('/') {
+        if name.contains(['*', '?', '[', '{', '}', '\\', ',']) {
+            break;
+        }
+        if !name.is_empty() && name != "." {
+            top.push('/');
+            top.push_str(name);
+        }
+        pattern = rest;
+    }
+    (if top.is_empty() { "/".to_owned() } else { top }, pattern)
+}
+
+impl Found {
+    /// The paths as a model reads them, one a line.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = if self.paths.is_empty() { "no files fit".to_owned() } else { self.paths.join("\n") };
+        self.notes.iter().for_each(|note| out.push_str(&format!("\n[{note}]")));
+        out
+    }
+}

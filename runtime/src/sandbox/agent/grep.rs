@@ -1,0 +1,273 @@
+//! `grep`: lines that fit a regular expression.
+
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::find::matcher;
+use super::list::is_hidden;
+use super::tree::{Kind, Tree, Walk, failed};
+use super::{Agent, MAX_ENTRIES, MAX_OUTPUT, MAX_WHOLE, text};
+use crate::Error;
+
+/// Matches returned when no number is asked for, and at most.
+const MATCHES: usize = 200;
+/// Most lines of context on each side.
+const MAX_CONTEXT: u32 = 20;
+/// Longest line that is returned whole.
+const LINE_BYTES: usize = 500;
+/// Memory of a compiled expression: a hostile one is refused instead.
+const EXPRESSION_BYTES: usize = 4 << 20;
+
+/// What a search returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GrepMode {
+    /// The matching lines.
+    #[default]
+    Content,
+    /// The files with a match.
+    Files,
+    /// The number of matching lines of each file.
+    Count,
+}
+
+/// What to search where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grep {
+    /// A regular expression (Rust's syntax: like PCRE without back-references and look-around), matched against each line.
+    pub pattern: String,
+    /// The file or directory to search; the sandbox's working directory unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Search only files that fit this pattern, such as `*.py` or `src/**/*.rs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glob: Option<String>,
+    /// Whether upper and lower case are the same.
+    #[serde(default)]
+    pub ignore_case: bool,
+    /// Take the pattern as plain text.
+    #[serde(default)]
+    pub literal: bool,
+    /// Lines to show before and after each match, at most 20.
+    #[serde(default)]
+    pub context: u32,
+    /// Whether to return lines, files or counts.
+    #[serde(default)]
+    pub mode: GrepMode,
+    /// How many matches to return, at most 200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_matches: Option<usize>,
+    /// Whether to search names that begin with a dot.
+    #[serde(default)]
+    pub hidden: bool,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Grepped {
+    /// Matching lines, in mode `content`.
+    pub matches: Vec<Match>,
+    /// Files with a match and how many lines match, in modes `files` and `count`.
+    pub files: Vec<MatchCount>,
+    /// Whether there is more.
+    pub truncated: bool,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// A line that fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Match {
+    /// The file.
+    pub path: String,
+    /// The line's number, counted from 1.
+    pub line: usize,
+    /// The line.
+    pub text: String,
+    /// The lines before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
+    /// The lines after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+/// A file with matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MatchCount {
+    /// The file.
+    pub path: String,
+    /// How many of its lines match; 1 in mode `files`, which stops at the first.
+    pub count: usize,
+}
+
+impl Agent<'_> {
+    /// Searches files.
+    ///
+    /// # Errors
+    ///
+    /// When the expression is none, or the path does not exist.
+    pub fn grep(&self, request: &Grep) -> Result<Grepped, Error> {
+        let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
+        let pattern = if request.literal { regex::escape(&request.pattern) } else { request.pattern.clone() };
+        let expression = RegexBuilder::new(&pattern)
+            .case_insensitive(request.ignore_case)
+            .size_limit(EXPRESSION_BYTES)
+            .build()
+            .map_err(|error| Error::Invalid(format!("`{}` is no regular expression: {error}", request.pattern)))?;
+        let wanted = request.glob.as_deref().map(Filter::new).transpose()?;
+        let parameters = json!({ "pattern": request.pattern, "path": path, "glob": request.glob });
+        self.reading("grep", &request.pattern, parameters, |tree| {
+            let mut search = Search { request, expression, found: Grepped::default(), bytes: 0, skipped: 0 };
+            match tree.kind("grep", &path)? {
+                None => return Err(failed("grep", &path, abi::Errno::NOENT)),
+                Some((Kind::Directory, _)) => tree.walk(&path, |entry, _, kind| {
+                    if !request.hidden && is_hidden(entry) {
+                        return Ok(Walk::Skip);
+                    }
+                    let relative = entry.get(path.trim_end_matches('/').len() + 1..).unwrap_or_default();
+                    if kind == Kind::File && wanted.as_ref().is_none_or(|wanted| wanted.fits(relative)) {
+                        search.file(tree, entry)?;
+                    }
+                    Ok(if search.found.truncated { Walk::Stop } else { Walk::Enter })
+                })?,
+                Some(_) => search.file(tree, &path)?,
+            }
+            Ok(search.finish(tree.is_overdue()))
+        })
+    }
+}
+
+/// Which files a search looks into: a pattern without a slash is about names, as in ripgrep.
+struct Filter {
+    matcher: globset::GlobMatcher,
+    names: bool,
+}
+
+impl Filter {
+    fn new(pattern: &str) -> Result<Self, Error> {
+        Ok(Self { matcher: matcher(pattern)?, names: !pattern.contains('/') })
+    }
+
+    fn fits(&self, relative: &str) -> bool {
+        let subject = if self.names { relative.rsplit('/').next().unwrap_or(relative) } else { relative };
+        self.matcher.is_match(subject)
+    }
+}
+
+struct Search<'a> {
+    request: &'a Grep,
+    expression: Regex,
+    found: Grepped,
+    bytes: usize,
+    skipped: usize,
+}
+
+impl Search<'_> {
+    fn most(&self) -> usize {
+        match self.request.mode {
+            GrepMode::Content => self.request.max_matches.unwrap_or(MATCHES).clamp(1, MATCHES),
+            _ => self.request.max_matches.unwrap_or(MAX_ENTRIES).clamp(1, MAX_ENTRIES),
+        }
+    }
+
+    fn file(&mut self, tree: &Tree<'_>, path: &str) -> Result<(), Error> {
+        if tree.kind("grep", path)?.is_some_and(|(_, size)| size > MAX_WHOLE) {
+            self.skipped += 1;
+            return Ok(());
+        }
+        let content = tree.read(path)?;
+        if text::is_binary(&content) {
+            return Ok(());
+        }
+        let content = String::from_utf8_lossy(&content);
+        if self.request.mode == GrepMode::Content {
+            self.lines(path, &content)
+        } else {
+            self.count(path, &content)
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, path: &str, content: &str) {
+        let mut fitting = content.lines().filter(|line| self.expression.is_match(line));
+        let count = if self.request.mode == GrepMode::Files { usize::from(fitting.next().is_some()) } else { fitting.count() };
+        if count == 0 {
+            return;
+        }
+        if self.found.files.len() == self.most() {
+            self.found.truncated = true;
+        } else {
+            self.found.files.push(MatchCount { path: path.to_owned(), count });
+        }
+    }
+
+    fn lines(&mut self, path: &str, content: &str) {
+        // Most files have no match: look before cutting them into lines. An expression that names line ends or the ends of the
+        // text means something else there, so only the lines decide.
+        let lines: Vec<&str> = content.lines().collect();
+        let around = self.request.context.min(MAX_CONTEXT) as usize;
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| self.expression.is_match(line)) {
+            if self.found.matches.len() == self.most() || self.bytes >= MAX_OUTPUT {
+                self.found.truncated = true;
+                return;
+            }
+            let keep = |line: &&str| text::cut(line, LINE_BYTES).to_owned();
+            let found = Match {
+                path: path.to_owned(),
+                line: at + 1,
+                text: keep(line),
+                before: lines[at.saturating_sub(around)..at].iter().map(keep).collect(),
+                after: lines[at + 1..lines.len().min(at + 1 + around)].iter().map(keep).collect(),
+            };
+            let context: usize = found.before.iter().chain(&found.after).map(|line| line.len() + 8).sum();
+            self.bytes += found.path.len() + found.text.len() + 8 + context;
+            self.found.matches.push(found);
+        }
+    }
+
+    fn finish(mut self, overdue: bool) -> Grepped {
+        if self.found.truncated {
+            self.found.notes.push("there is more: narrow the pattern, the path or the glob, or ask for mode=count".to_owned());
+        } else if overdue {
+            self.found.truncated = true;
+            self.found.notes.push("the time was used up: search a directory below".to_owned());
+        }
+        if self.skipped > 0 {
+            let files = text::count(self.skipped, "file", "files");
+            self.found.notes.push(format!("{files} above {} MB not searched: use `bash` with grep", MAX_WHOLE >> 20));
+        }
+        self.found
+    }
+}
+
+impl Grepped {
+    /// The result as a model reads it: `path:line:text`, context with dashes, as grep prints.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for (number, found) in self.matches.iter().enumerate() {
+            let has_context = !found.before.is_empty() || !found.after.is_empty();
+            if number > 0 && has_context {
+                out.push_str("--\n");
+            }
+            for (line, text) in (found.line - found.before.len()..).zip(&found.before) {
+                out.push_str(&format!("{}-{line}-{text}\n", found.path));
+            }
+            out.push_str(&format!("{}:{}:{}\n", found.path, found.line, found.text));
+            for (line, text) in (found.line + 1..).zip(&found.after) {
+                out.push_str(&format!("{}-{line}-{text}\n", found.path));
+            }
+        }
+        self.files.iter().for_each(|file| out.push_str(&format!("{}:{}\n", file.path, file.count)));
+        if out.is_empty() {
+            out.push_str("no matches\n");
+        }
+        self.notes.iter().for_each(|note| out.push_str(&format!("[{note}]\n")));
+        out.truncate(out.trim_end().len());
+        out
+    }
+}

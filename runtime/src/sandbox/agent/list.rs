@@ -1,0 +1,126 @@
+//! `list_files`: what is in a directory, down to a depth.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::tree::{Kind, Walk, failed};
+use super::{Agent, MAX_ENTRIES, text};
+use crate::Error;
+
+/// Deepest listing.
+const MAX_DEPTH: u32 = 20;
+
+/// Which directory to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListFiles {
+    /// The directory; the sandbox's working directory unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// How many levels to go down: 1 (unless told) lists the directory itself, at most 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Whether to list names that begin with a dot.
+    #[serde(default)]
+    pub hidden: bool,
+}
+
+/// What a directory holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Listed {
+    /// The directory.
+    pub path: String,
+    /// Its entries, each directory before what is in it.
+    pub entries: Vec<ListedFile>,
+    /// Whether there is more than is listed.
+    pub truncated: bool,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ListedFile {
+    /// Its absolute path.
+    pub path: String,
+    /// `file`, `directory`, `symlink` or `other`.
+    pub kind: String,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Where a link leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+impl Agent<'_> {
+    /// Lists a directory.
+    ///
+    /// # Errors
+    ///
+    /// When it does not exist or is no directory.
+    pub fn list(&self, request: &ListFiles) -> Result<Listed, Error> {
+        let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
+        let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
+        self.reading("list_files", &path, json!({ "path": path }), |tree| {
+            if let Some((kind, _)) = tree.kind("list", &path)?
+                && kind != Kind::Directory
+            {
+                return Err(failed("list", &path, abi::Errno::NOTDIR));
+            }
+            let (mut entries, mut skipped, mut truncated) = (Vec::new(), 0, false);
+            tree.walk(&path, |entry, level, kind| {
+                if !request.hidden && is_hidden(entry) {
+                    skipped += 1;
+                    return Ok(Walk::Skip);
+                }
+                if entries.len() == MAX_ENTRIES {
+                    truncated = true;
+                    return Ok(Walk::Stop);
+                }
+                let size = if kind == Kind::File { tree.own_kind("list", entry)?.map_or(0, |(_, size)| size) } else { 0 };
+                let target = if kind == Kind::Symlink { tree.target(entry) } else { None };
+                entries.push(ListedFile { path: entry.to_owned(), kind: kind.name().to_owned(), size, target });
+                Ok(if level < depth { Walk::Enter } else { Walk::Skip })
+            })?;
+            let mut notes = Vec::new();
+            if truncated {
+                notes.push(format!("only the first {MAX_ENTRIES} entries: list a directory below, or use `glob`"));
+            } else if tree.is_overdue() {
+                truncated = true;
+                notes.push("the time was used up: list a directory below".to_owned());
+            }
+            if skipped > 0 {
+                notes.push(format!("{} left out: hidden=true lists them", text::count(skipped, "hidden name", "hidden names")));
+            }
+            Ok(Listed { path: path.clone(), entries, truncated, notes })
+        })
+    }
+}
+
+/// Whether the last name of a path begins with a dot.
+pub(super) fn is_hidden(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with('.'))
+}
+
+impl Listed {
+    /// The listing as a model reads it: one path a line, directories with a slash.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for entry in &self.entries {
+            let line = match (entry.kind.as_str(), &entry.target) {
+                ("directory", _) => format!("{}/\n", entry.path),
+                (_, Some(target)) => format!("{} -> {target}\n", entry.path),
+                _ => format!("{} ({} bytes)\n", entry.path, entry.size),
+            };
+            out.push_str(&line);
+        }
+        if self.entries.is_empty() {
+            out.push_str(&format!("{} is empty\n", self.path));
+        }
+        self.notes.iter().for_each(|note| out.push_str(&format!("[{note}]\n")));
+        out.truncate(out.trim_end().len());
+        out
+    }
+}

@@ -1,0 +1,148 @@
+//! `delete_file` and `move_file`: names that go, and names that change.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::tree::{Kind, Tree, Walk, failed};
+use super::{Agent, text};
+use crate::Error;
+
+/// What to delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteFile {
+    /// The file, link or directory.
+    pub path: String,
+    /// Delete a directory with all that is in it.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+/// What was deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// The path.
+    pub path: String,
+    /// How many files, links and directories are gone.
+    pub deleted: usize,
+}
+
+/// What to move where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveFile {
+    /// The file or directory.
+    pub from: String,
+    /// Its new path; the directories above it are created.
+    pub to: String,
+    /// Whether a file at the new path is replaced.
+    #[serde(default)]
+    pub overwrite: bool,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Moved {
+    /// The old path.
+    pub from: String,
+    /// The new one.
+    pub to: String,
+    /// Whether something was replaced.
+    pub replaced: bool,
+}
+
+impl Agent<'_> {
+    /// Deletes a file, or a directory.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing, when a directory is not empty and `recursive` is not set, or for the root.
+    pub fn delete(&self, request: &DeleteFile) -> Result<Deleted, Error> {
+        let path = self.absolute(&request.path)?;
+        self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |tree| {
+            let Some((kind, _)) = tree.own_kind("delete", &path)? else {
+                return Err(failed("delete", &path, abi::Errno::NOENT));
+            };
+            let deleted = match kind {
+                Kind::Directory if request.recursive => delete_all(tree, &path)?,
+                Kind::Directory => {
+                    tree.rmdir(&path)?;
+                    1
+                }
+                _ => {
+                    tree.unlink(&path)?;
+                    1
+                }
+            };
+            Ok(Deleted { path: path.clone(), deleted })
+        })
+    }
+
+    /// Moves a file or a directory.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to move, or something is at the new path and `overwrite` is not set.
+    pub fn rename(&self, request: &MoveFile) -> Result<Moved, Error> {
+        let (from, to) = (self.absolute(&request.from)?, self.absolute(&request.to)?);
+        let subject = format!("{from} {to}");
+        self.changing("move_file", &subject, json!({ "from": from, "to": to }), |tree| {
+            if tree.own_kind("move", &from)?.is_none() {
+                return Err(failed("move", &from, abi::Errno::NOENT));
+            }
+            let replaced = match tree.own_kind("move", &to)? {
+                Some((Kind::Directory, _)) => {
+                    return Err(Error::Invalid(format!("`{to}` is a directory: name the new path of `{from}` in it")));
+                }
+                Some(_) if !request.overwrite => {
+                    return Err(Error::Invalid(format!("`{to}` exists: set overwrite to replace it")));
+                }
+                Some(_) => true,
+                None => false,
+            };
+            if let Some((parent, _)) = to.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+                tree.create_dirs(parent)?;
+            }
+            tree.rename(&from, &to)?;
+            Ok(Moved { from: from.clone(), to: to.clone(), replaced })
+        })
+    }
+}
+
+fn delete_all(tree: &Tree<'_>, path: &str) -> Result<usize, Error> {
+    if path == "/" {
+        return Err(Error::Invalid("the root directory cannot be deleted".to_owned()));
+    }
+    let (mut directories, mut files) = (vec![path.to_owned()], Vec::new());
+    tree.walk(path, |entry, _, kind| {
+        if kind == Kind::Directory {
+            directories.push(entry.to_owned())
+        } else {
+            files.push(entry.to_owned())
+        }
+        Ok(Walk::Enter)
+    })?;
+    files.iter().try_for_each(|file| tree.unlink(file))?;
+    directories.iter().rev().try_for_each(|directory| tree.rmdir(directory))?;
+    Ok(files.len() + directories.len())
+}
+
+impl Deleted {
+    /// One line for a model.
+    #[must_use]
+    pub fn render(&self) -> String {
+        match self.deleted {
+            1 => format!("deleted {}", self.path),
+            count => format!("deleted {} ({})", self.path, text::count(count, "entry", "entries")),
+        }
+    }
+}
+
+impl Moved {
+    /// One line for a model.
+    #[must_use]
+    pub fn render(&self) -> String {
+        format!("moved {} to {}{}", self.from, self.to, if self.replaced { ", replacing it" } else { "" })
+    }
+}

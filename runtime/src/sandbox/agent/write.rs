@@ -1,0 +1,112 @@
+//! `write_file`: a whole file, if it is still the one that was read.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::tree::Tree;
+use super::{Agent, text};
+use crate::Error;
+
+/// How content is written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// As it is.
+    #[default]
+    Text,
+    /// Bytes, in base64.
+    Base64,
+}
+
+/// What to write where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFile {
+    /// The file; the directories above it are created. Relative paths start in the sandbox's working directory.
+    pub path: String,
+    /// The whole new content.
+    pub content: String,
+    /// Whether `content` is text or base64.
+    #[serde(default)]
+    pub encoding: Encoding,
+    /// Write only if the file still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<String>,
+}
+
+impl WriteFile {
+    /// Writes text, whatever was there.
+    #[must_use]
+    pub fn text(path: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { path: path.into(), content: content.into(), ..Self::default() }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Written {
+    /// The file.
+    pub path: String,
+    /// Whether it is new.
+    pub created: bool,
+    /// Its bytes.
+    pub size: u64,
+    /// Its version now.
+    pub version: String,
+}
+
+impl Agent<'_> {
+    /// Writes a whole file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Stale`] when the file has another version than expected; when the path is a directory or the quota is used up.
+    pub fn write(&self, request: &WriteFile) -> Result<Written, Error> {
+        let path = self.absolute(&request.path)?;
+        let decoded;
+        let content = match request.encoding {
+            Encoding::Text => request.content.as_bytes(),
+            Encoding::Base64 => {
+                decoded = STANDARD
+                    .decode(request.content.trim_ascii())
+                    .map_err(|error| Error::Invalid(format!("the content is not base64: {error}")))?;
+                &decoded
+            }
+        };
+        let parameters = json!({ "path": path, "contentLength": content.len() });
+        self.changing("write_file", &path, parameters, |tree| {
+            check_version(tree, &path, request.expected_version.as_deref())?;
+            let created = tree.write(&path, content)?;
+            Ok(Written { path: path.clone(), created, size: content.len() as u64, version: text::version(content) })
+        })
+    }
+}
+
+/// Compares a file's version with the one that the caller has seen.
+pub(super) fn check_version(tree: &Tree<'_>, path: &str, expected: Option<&str>) -> Result<(), Error> {
+    let Some(expected) = expected else { return Ok(()) };
+    let found = match tree.kind("write", path)? {
+        None => text::NO_FILE.to_owned(),
+        Some(_) => {
+            let mut hasher = blake3::Hasher::new();
+            tree.pieces(path, 0, |piece| {
+                hasher.update(piece);
+                true
+            })?;
+            text::finish(&hasher)
+        }
+    };
+    if found == expected { Ok(()) } else { Err(Error::Stale { path: path.to_owned(), expected: expected.to_owned(), found }) }
+}
+
+impl Written {
+    /// One line for a model.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let verb = if self.created { "created" } else { "wrote" };
+        format!("{verb} {} ({} bytes, version {})", self.path, self.size, self.version)
+    }
+}
