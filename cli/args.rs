@@ -73,6 +73,9 @@ pub(crate) enum Verb {
     Info(Info),
     /// Show what each preset allows
     Presets(Presets),
+    /// Give the sandbox to an agent as tools of the Model Context Protocol
+    #[cfg(feature = "mcp")]
+    Mcp(Mcp),
     /// Show the programs' modules that come with Sandlite
     Guests(Guests),
     /// Measure what the presets cost on this machine
@@ -250,4 +253,25 @@ pub(crate) struct Man {
 
 fn since(text: &str) -> anyhow::Result<i64> {
     crate::time::since(text, crate::time::now())
+}
+
+/// Options of `mcp`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Mcp {
+    /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of standard input and output
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<std::net::SocketAddr>,
+    /// The file with the key that clients must show; made if missing [default: a new key, printed once]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Answer to this host name too, besides this machine's own
+    #[arg(long, value_name = "HOST", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// Let web pages of this origin in, such as https://example.com
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// The directory that snapshots are kept in [default: beside the sandbox's file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) snapshots: Option<PathBuf>,
 }

@@ -15,6 +15,8 @@ mod info;
 mod kv;
 mod licenses;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod presets;
 mod python;
 pub(crate) mod run;
@@ -46,6 +48,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Check => check::run(global, printer),
         Verb::Info(info) => info::run(global, info, printer),
         Verb::Presets(presets) => presets::run(presets, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(mcp) => mcp::run(global, mcp, printer),
         Verb::Guests(guests) => guests::run(global, guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),

@@ -246,6 +246,12 @@ impl Sandbox {
         &self.limits
     }
 
+    /// The directory commands start in, unless they say otherwise.
+    #[must_use]
+    pub fn current_dir(&self) -> &str {
+        &self.cwd
+    }
+
     fn cwd<'a>(&'a self, command: &'a Command) -> &'a str {
         command.cwd.as_deref().unwrap_or(&self.cwd)
     }

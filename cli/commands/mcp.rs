@@ -1,0 +1,47 @@
+//! `sandlite mcp`: the sandbox as tools for an agent.
+
+use std::path::PathBuf;
+
+use runtime::{Host, Sandbox};
+use server::{Key, Listen, Service, Settings, serve_http, serve_stdio};
+
+use crate::args::{Global, Mcp};
+use crate::exit::Code;
+use crate::printer::Printer;
+
+pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Result<Code> {
+    // Standard output belongs to the protocol: everything else goes to standard error.
+    let teller = printer.clone();
+    let host = Host::builder().progress(move |what| teller.note(&format!("{what} …"))).build()?;
+    let database = super::database(global);
+    let mut builder = Sandbox::builder().host(&host).preset(global.preset);
+    if let Some(path) = &database {
+        builder = builder.database(path);
+    }
+    let beside = database.map(|path| path.with_extension("snapshots"));
+    let settings = Settings { snapshots: args.snapshots.clone().or(beside), ..Settings::new(host, global.preset) };
+    let service = Service::new(builder.open()?, settings);
+    match args.http {
+        None => serve_stdio(service)?,
+        Some(address) => {
+            let key = key(args.key_file.as_ref(), printer)?;
+            let listen = Listen { address, key, hosts: args.allow_host.clone(), origins: args.allow_origin.clone() };
+            serve_http(service, listen, |address| printer.note(&format!("listening on http://{address}/mcp")))?;
+        }
+    }
+    Ok(Code::Success)
+}
+
+fn key(file: Option<&PathBuf>, printer: &Printer) -> anyhow::Result<Key> {
+    if let Some(path) = file {
+        let new = !path.exists();
+        let key = Key::from_file(path)?;
+        if new {
+            printer.note(&format!("wrote a new key to `{}`", path.display()));
+        }
+        return Ok(key);
+    }
+    let (key, text) = Key::random()?;
+    printer.note(&format!("key, not shown again: {text}"));
+    Ok(key)
+}

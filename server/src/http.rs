@@ -1,0 +1,238 @@
+//! HTTP on this machine: what is let in, and how much of it.
+//!
+//! Every request passes [`Guard`](guard::Guard) before anything of it is parsed; then the protocol's own service answers. Nothing is
+//! kept between requests but a session's number, which lets a client cancel what it began (T-NET-01 to T-NET-04, T-NET-08).
+
+mod body;
+mod guard;
+mod key;
+mod sessions;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::Error;
+use crate::mcp::Service;
+use guard::Guard;
+pub use key::Key;
+use sessions::Sessions;
+
+/// Where a client says which session it is.
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+
+/// Connections at a time; more wait to be accepted.
+const CONNECTIONS: usize = 64;
+/// Requests at a time; more are told to come back.
+const REQUESTS: usize = 32;
+/// How long a client may take to send its headers.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// Bytes of request line and headers.
+const HEADER_BYTES: usize = 64 << 10;
+/// How long a refused key is kept waiting: guessing is slow, and only the guesser waits.
+const REFUSAL_TIME: Duration = Duration::from_millis(200);
+
+/// Where to listen and whom to let in.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// What a client must show, on this machine too.
+    pub key: Key,
+    /// Host names beside this machine's own under which the server is reached.
+    pub hosts: Vec<String>,
+    /// Web pages that may talk to the server, such as `https://example.com`; none unless told.
+    pub origins: Vec<String>,
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Protocol = StreamableHttpService<Service, NeverSessionManager>;
+
+struct Server {
+    guard: Guard,
+    sessions: Sessions,
+    requests: Semaphore,
+    service: Service,
+    protocol: Protocol,
+}
+
+/// Serves clients over HTTP until the process is told to end. `ready` is given the address once it is listened on.
+///
+/// # Errors
+///
+/// When the address cannot be listened on, or is open to other machines and no host name is given.
+pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAddr)) -> Result<(), Error> {
+    if !listen.address.ip().is_loopback() && listen.hosts.is_empty() {
+        return Err(Error::NotLoopback(listen.address));
+    }
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
+    let result = threads.block_on(async {
+        let failed = |source| Error::Listen { address: listen.address, source };
+        let listener = TcpListener::bind(listen.address).await.map_err(failed)?;
+        ready(listener.local_addr().map_err(failed)?);
+        let server = Arc::new(Server::new(service.clone(), listen));
+        tokio::select! {
+            () = accept(listener, server) => {}
+            () = told_to_end() => {}
+        }
+        service.stop().await;
+        Ok(())
+    });
+    threads.shutdown_background();
+    result
+}
+
+async fn told_to_end() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
+}
+
+async fn accept(listener: TcpListener, server: Arc<Server>) {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: others have to end first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| {
+                let server = Arc::clone(&server);
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            });
+            let _ = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME)
+                .max_buf_size(HEADER_BYTES)
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+            drop(place);
+        });
+    }
+}
+
+impl Server {
+    fn new(service: Service, listen: Listen) -> Self {
+        let guard = Guard::new(&listen);
+        // The guard has checked all this; the protocol's own checks are a second wall. Its sessions stay off: ours are enough.
+        let mut config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_allowed_hosts(guard.hosts())
+            .with_allowed_origins(listen.origins.iter().cloned())
+            .with_max_request_body_bytes(body::LARGEST)
+            .enforce_origin_validation();
+        config.sse_retry = None;
+        let answering = service.clone();
+        let protocol = StreamableHttpService::new(move || Ok(answering.clone()), Arc::default(), config);
+        Self { guard, sessions: Sessions::default(), requests: Semaphore::new(REQUESTS), service, protocol }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let mut answer = match self.admit(request).await {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                if refusal.status == StatusCode::UNAUTHORIZED {
+                    tokio::time::sleep(REFUSAL_TIME).await;
+                }
+                refusal.into_answer()
+            }
+        };
+        let headers = answer.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer
+    }
+
+    async fn admit(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        self.guard.check(&request)?;
+        let session = sessions::named_in(request.headers())?;
+        if let Some(session) = &session {
+            self.sessions.touch(session)?;
+        }
+        match *request.method() {
+            Method::POST => self.post(request, session).await,
+            Method::DELETE => {
+                let session = session.ok_or(Refusal::new(StatusCode::BAD_REQUEST, "which session?"))?;
+                self.sessions.end(&session);
+                Ok(plain(StatusCode::OK, ""))
+            }
+            _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "only POST and DELETE")),
+        }
+    }
+
+    async fn post(&self, request: Request<Incoming>, session: Option<String>) -> Result<Answer, Refusal> {
+        let Ok(_place) = self.requests.try_acquire() else {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at a time"));
+        };
+        let (parts, incoming) = request.into_parts();
+        let bytes = body::read(&parts.headers, incoming).await?;
+        let message = body::Message::parse(&bytes)?;
+        if let (Some(session), Some(cancelled)) = (&session, message.cancelled_request()) {
+            self.service.cancel(session, &cancelled);
+        }
+        // Reserved before the protocol sees the request, given out only if it was one to begin with (T-NET-03).
+        let begun = if message.is_initialize() { Some(self.sessions.reserve()?) } else { None };
+        let mut answer = self.protocol.handle(Request::from_parts(parts, Full::new(bytes))).await;
+        if let Some(begun) = begun
+            && answer.status().is_success()
+            && let Ok(value) = HeaderValue::from_str(begun.id())
+        {
+            answer.headers_mut().insert(SESSION_HEADER, value);
+            begun.keep();
+        }
+        Ok(answer)
+    }
+}
+
+/// A request that is not let in.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    text: &'static str,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, text: &'static str) -> Self {
+        Self { status, text }
+    }
+
+    fn into_answer(self) -> Answer {
+        let mut answer = plain(self.status, self.text);
+        if self.status == StatusCode::UNAUTHORIZED {
+            answer.headers_mut().insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        answer
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}

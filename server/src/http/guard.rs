@@ -1,0 +1,143 @@
+//! Who is let in: the right host name, no foreign web page, the right path, the key (T-NET-01, T-NET-06).
+
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Request, StatusCode};
+
+use super::{Key, Listen, Refusal};
+
+/// The one address that is served.
+const PATH: &str = "/mcp";
+/// Bytes of all headers together.
+const LONGEST: usize = 32 << 10;
+/// This machine's own names.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// What a request must show.
+pub(super) struct Guard {
+    key: Key,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    pub(super) fn new(listen: &Listen) -> Self {
+        let hosts =
+            LOOPBACK.iter().map(|host| (*host).to_owned()).chain(listen.hosts.iter().map(|host| host.to_ascii_lowercase()));
+        Self { key: listen.key.clone(), hosts: hosts.collect(), origins: listen.origins.clone() }
+    }
+
+    /// The host names that are answered to.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        self.hosts.clone()
+    }
+
+    /// Checks everything that can be checked before the body is read.
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let headers = request.headers();
+        let length: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if length > LONGEST {
+            return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too large"));
+        }
+        self.check_host(headers)?;
+        self.check_origin(headers)?;
+        self.check_key(headers)?;
+        if request.uri().path() == PATH { Ok(()) } else { Err(Refusal::new(StatusCode::NOT_FOUND, "there is only /mcp")) }
+    }
+
+    // A page that rebinds its own name to this machine still sends that name.
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let refused = || Refusal::new(StatusCode::FORBIDDEN, "this host name is not served");
+        let host = only(headers, &HOST).ok_or_else(refused)?;
+        let authority: Authority = host.parse().map_err(|_| refused())?;
+        let known =
+            |allowed: &String| allowed.eq_ignore_ascii_case(authority.host()) || allowed.eq_ignore_ascii_case(authority.as_str());
+        if self.hosts.iter().any(known) && !host.contains('@') { Ok(()) } else { Err(refused()) }
+    }
+
+    // Only browsers send it, and no page is welcome unless it was named.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if !headers.contains_key(ORIGIN) {
+            return Ok(());
+        }
+        match only(headers, &ORIGIN) {
+            Some(origin) if self.origins.iter().any(|allowed| allowed == origin) => Ok(()),
+            _ => Err(Refusal::new(StatusCode::FORBIDDEN, "web pages are not served")),
+        }
+    }
+
+    fn check_key(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let shown = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
+        match shown {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") && self.key.matches(key.trim()) => Ok(()),
+            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "show the key: Authorization: Bearer KEY")),
+        }
+    }
+}
+
+/// The value of a header that is there exactly once.
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+    fn status(hosts: &[&str], origins: &[&str], headers: &[(&str, &str)]) -> u16 {
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let key = Key::new(KEY).expect("it is long enough");
+        let address = ([127, 0, 0, 1], 0).into();
+        let guard = Guard::new(&Listen { address, key, hosts: own(hosts), origins: own(origins) });
+        let mut request = Request::post("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        guard.check(&request.body(()).expect("the headers are fine")).map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
+    }
+
+    const BEARER: (&str, &str) = ("authorization", "Bearer 0123456789abcdef0123456789abcdef");
+
+    // T-NET-01: DNS rebinding.
+    #[test]
+    fn only_known_host_names_are_served() {
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8000", "[::1]:8000"] {
+            assert_eq!(status(&[], &[], &[("host", host), BEARER]), 200, "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "evil@localhost", "", "127.0.0.2"] {
+            assert_eq!(status(&[], &[], &[("host", host), BEARER]), 403, "{host}");
+        }
+        assert_eq!(status(&[], &[], &[BEARER]), 403, "no host at all");
+        assert_eq!(status(&[], &[], &[("host", "localhost"), ("host", "evil.example"), BEARER]), 403, "two hosts");
+        assert_eq!(status(&["box.example"], &[], &[("host", "box.example:9000"), BEARER]), 200);
+    }
+
+    // T-NET-01, T-NET-02: a web page that posts to this machine.
+    #[test]
+    fn no_web_page_is_served_unless_it_was_named() {
+        let with = |origin| status(&[], &["https://app.example"], &[("host", "localhost"), ("origin", origin), BEARER]);
+        assert_eq!(with("https://app.example"), 200);
+        for origin in
+            ["http://app.example", "https://app.example.evil", "https://app.example:444", "null", "http://localhost", ""]
+        {
+            assert_eq!(with(origin), 403, "{origin}");
+        }
+    }
+
+    // T-NET-06.
+    #[test]
+    fn the_key_is_needed_on_this_machine_too() {
+        let with = |headers: &[(&str, &str)]| status(&[], &[], &[&[("host", "localhost")], headers].concat());
+        assert_eq!(with(&[BEARER]), 200);
+        assert_eq!(with(&[("authorization", "bearer 0123456789abcdef0123456789abcdef")]), 200);
+        assert_eq!(with(&[]), 401);
+        assert_eq!(with(&[("authorization", "Bearer 0123456789abcdef0123456789abcdee")]), 401);
+        assert_eq!(with(&[("authorization", "Bearer 0123456789abcdef")]), 401);
+        assert_eq!(with(&[("authorization", "Basic 0123456789abcdef0123456789abcdef")]), 401);
+        assert_eq!(with(&[BEARER, ("authorization", "Bearer x")]), 401);
+    }
+}

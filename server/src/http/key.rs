@@ -1,0 +1,115 @@
+//! The key: who has it may use the server. Kept as a digest, compared in constant time, never printed again (T-NET-06).
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use crate::Error;
+
+/// Characters that a key must have: 128 bits in hexadecimal.
+const SHORTEST: usize = 32;
+
+/// What a client must show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(blake3::Hash);
+
+impl Key {
+    /// A key chosen by somebody else; `None` when it is too short to be one.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Self(digest(text)))
+    }
+
+    /// A new key of 256 random bits, and its text, which is not kept.
+    ///
+    /// # Errors
+    ///
+    /// When the machine gives no random bytes.
+    pub fn random() -> Result<(Self, String), Error> {
+        let text = format!("sl_{}", random_hex::<32>()?);
+        Ok((Self(digest(&text)), text))
+    }
+
+    /// The key in a file that only its owner can read; a new one is written when there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be used, others can read it, or its key is too short.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::KeyFile { path: path.to_owned(), source };
+        if !path.exists() {
+            let (key, text) = Self::random()?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+            writeln!(file, "{text}").map_err(failed)?;
+            return Ok(key);
+        }
+        let weak = |reason| Error::WeakKey { path: path.to_owned(), reason };
+        if fs::metadata(path).map_err(failed)?.mode() & 0o077 != 0 {
+            return Err(weak("others than its owner can read it: `chmod 600` it"));
+        }
+        let text = fs::read_to_string(path).map_err(failed)?;
+        Self::new(&text).ok_or_else(|| weak("a key has at least 32 printable characters; remove the file to get a new one"))
+    }
+
+    /// Whether this is the text of the key.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        // Digests compare in constant time, whatever the text's length.
+        self.0 == digest(text)
+    }
+}
+
+fn digest(text: &str) -> blake3::Hash {
+    blake3::hash(text.as_bytes())
+}
+
+/// Random bytes as hexadecimal digits.
+pub(super) fn random_hex<const BYTES: usize>() -> Result<String, Error> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    // T-NET-06.
+    #[test]
+    fn a_key_file_is_made_for_its_owner_alone_and_used_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        let made = Key::from_file(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(made.matches(text.trim()) && !made.matches("sl_"));
+        assert_eq!(Key::from_file(&path).unwrap(), made);
+        assert_eq!(format!("{made:?}"), "Key(…)");
+    }
+
+    // T-NET-06.
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        Key::from_file(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(Key::from_file(&path), Err(Error::WeakKey { .. })));
+    }
+
+    #[test]
+    fn a_short_key_is_none() {
+        assert_eq!(Key::new("secret"), None);
+        assert!(Key::new(&"k".repeat(32)).is_some());
+    }
+}

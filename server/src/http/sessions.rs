@@ -1,0 +1,114 @@
+//! Sessions: a number that a client gets when it begins, and that lets it cancel what it asked for. Nothing else hangs on it: every
+//! request shows the key, so a stolen number is worth nothing (T-NET-03).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use super::key::random_hex;
+use super::{Refusal, SESSION_HEADER};
+
+/// Sessions at a time; the one that was quiet longest makes room.
+const MOST: usize = 256;
+/// How long a session may be quiet.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+
+/// The sessions there are, with the time of their last request.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<HashMap<String, Instant>>);
+
+/// The session a request names, if it names one.
+pub(super) fn named_in(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let name = HeaderName::from_static(SESSION_HEADER);
+    if !headers.contains_key(&name) {
+        return Ok(None);
+    }
+    match super::guard::only(headers, &name) {
+        Some(id) if id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => Ok(Some(id.to_owned())),
+        _ => Err(unknown()),
+    }
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there is no such session: initialize again")
+}
+
+impl Sessions {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, last| last.elapsed() < IDLE);
+        known
+    }
+
+    /// A session's request has come; only sessions that we gave out are known.
+    pub(super) fn touch(&self, id: &str) -> Result<(), Refusal> {
+        *self.known().get_mut(id).ok_or_else(unknown)? = Instant::now();
+        Ok(())
+    }
+
+    /// A number for a session that may begin.
+    pub(super) fn reserve(&self) -> Result<Reserved<'_>, Refusal> {
+        let id = random_hex::<16>().map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "no random bytes"))?;
+        Ok(Reserved { sessions: self, id })
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, id: &str) {
+        self.known().remove(id);
+    }
+}
+
+/// A session that has not begun; dropped, it never was.
+pub(super) struct Reserved<'a> {
+    sessions: &'a Sessions,
+    id: String,
+}
+
+impl Reserved<'_> {
+    /// Its number.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// It has begun.
+    pub(super) fn keep(self) {
+        let mut known = self.sessions.known();
+        if known.len() >= MOST
+            && let Some(quietest) = known.iter().min_by_key(|(_, last)| **last).map(|(id, _)| id.clone())
+        {
+            known.remove(&quietest);
+        }
+        known.insert(self.id, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // T-NET-03.
+    #[test]
+    fn only_numbers_that_were_given_out_are_sessions() {
+        let sessions = Sessions::default();
+        let reserved = sessions.reserve().unwrap();
+        let id = reserved.id().to_owned();
+        assert!(id.len() == 32 && sessions.touch(&id).is_err(), "it has not begun");
+        reserved.keep();
+        assert!(sessions.touch(&id).is_ok());
+        assert!(sessions.touch(&"0".repeat(32)).is_err());
+        sessions.end(&id);
+        assert!(sessions.touch(&id).is_err());
+    }
+
+    // T-NET-03.
+    #[test]
+    fn the_table_of_sessions_does_not_grow_without_end() {
+        let sessions = Sessions::default();
+        for _ in 0..MOST + 10 {
+            sessions.reserve().unwrap().keep();
+        }
+        assert_eq!(sessions.known().len(), MOST);
+    }
+}

@@ -1,0 +1,23 @@
+//! Sandlite for other programs: the Model Context Protocol over standard input and output, or over HTTP on this machine.
+//!
+//! The only place with an async runtime and the only JSON on the wire. Sandboxes are synchronous: every call into one runs on a thread
+//! of its own, so a slow command or a slow client holds up nobody else.
+//!
+//! ```no_run
+//! use sandlite_server::{Service, Settings, serve_stdio};
+//! use runtime::{Host, Preset, Sandbox};
+//! # use sandlite_runtime as runtime;
+//!
+//! let host = Host::builder().build()?;
+//! let sandbox = Sandbox::builder().host(&host).database("agent.db").open()?;
+//! serve_stdio(Service::new(sandbox, Settings::new(host, Preset::Normal)))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod http;
+mod mcp;
+
+pub use error::Error;
+pub use http::{Key, Listen, serve_http};
+pub use mcp::{Service, Settings, serve_stdio};

@@ -1,0 +1,179 @@
+//! The Model Context Protocol: what a client can ask, and how a sandbox answers.
+
+mod answer;
+mod prompt;
+mod resources;
+mod running;
+mod sandboxes;
+mod schema;
+mod tools;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use runtime::{Host, Preset, Sandbox};
+
+use crate::Error;
+use running::Running;
+use sandboxes::Sandboxes;
+
+/// How long running commands have to end when the client is gone.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What a service needs beside its sandbox.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where forks and imported snapshots run.
+    pub host: Host,
+    /// What commands in imported snapshots may use.
+    pub preset: Preset,
+    /// The directory that snapshots are kept in; without one they are gone with the server.
+    pub snapshots: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Settings with snapshots that are gone with the server.
+    #[must_use]
+    pub fn new(host: Host, preset: Preset) -> Self {
+        Self { host, preset, snapshots: None }
+    }
+}
+
+/// One sandbox, its forks, and the tools on them. Clones are the same service.
+#[derive(Clone)]
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    sandboxes: Sandboxes,
+    tools: Vec<Tool>,
+    running: Running,
+}
+
+impl Service {
+    /// A service for a sandbox.
+    #[must_use]
+    pub fn new(sandbox: Sandbox, settings: Settings) -> Self {
+        let sandboxes = Sandboxes::new(sandbox, settings);
+        Self(Arc::new(Inner { sandboxes, tools: tools::all(), running: Running::default() }))
+    }
+
+    fn sandboxes(&self) -> &Sandboxes {
+        &self.0.sandboxes
+    }
+
+    fn running(&self) -> &Running {
+        &self.0.running
+    }
+
+    /// Cancels a request of an HTTP session, as the client's `notifications/cancelled` asks.
+    pub(crate) fn cancel(&self, session: &str, request: &str) {
+        self.0.running.cancel(session, request);
+    }
+
+    /// Ends what still runs and waits a moment for its history rows.
+    pub(crate) async fn stop(&self) {
+        self.0.running.kill_all();
+        let _ = tokio::time::timeout(LAST_WORDS, self.0.running.idle()).await;
+    }
+}
+
+impl ServerHandler for Service {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let name = Implementation::new("sandlite", env!("CARGO_PKG_VERSION")).with_title("Sandlite");
+        ServerConfig::new(capabilities).with_server_info(name).with_instructions(prompt::instructions(self.sandboxes().main()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.0.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.get_tool(&request.name).is_none() {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        Ok(tools::call(self, request, context).await.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        resources::list(self, request.and_then(|request| request.cursor)).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self, &request.uri).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompt::list())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompt::get(&request.name, self.sandboxes().main()).map(Into::into)
+    }
+}
+
+/// Serves one client over standard input and output, until it closes them.
+///
+/// # Errors
+///
+/// When threads cannot be started, or the client does not speak the protocol.
+pub fn serve_stdio(service: Service) -> Result<(), Error> {
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
+    let result = threads.block_on(async {
+        let served = match service.clone().serve(rmcp::transport::stdio()).await {
+            Ok(running) => running.waiting().await.map(drop).map_err(|error| Error::Protocol(error.to_string())),
+            // A client that leaves without a word has done nothing wrong.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(Error::Protocol(error.to_string())),
+        };
+        service.stop().await;
+        served
+    });
+    // A thread may be waiting for standard input for ever.
+    threads.shutdown_background();
+    result
+}

@@ -1,0 +1,110 @@
+//! What runs at the moment: so that a client can cancel it, and nothing outlives the server.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use runtime::Killer;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+/// Calls into sandboxes at a time; more wait their turn without a thread.
+const MOST: usize = 32;
+
+/// The calls that run.
+pub(super) struct Running {
+    permits: Semaphore,
+    calls: Mutex<Calls>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Calls {
+    last: u64,
+    killers: HashMap<u64, Killer>,
+    /// By HTTP session and request.
+    cancel: HashMap<(String, String), CancellationToken>,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self { permits: Semaphore::new(MOST), calls: Mutex::default(), changed: Notify::new() }
+    }
+}
+
+impl Running {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one call.
+    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.permits.acquire().await.ok()
+    }
+
+    /// Counts a command as running for as long as the answer lives.
+    pub(super) fn command(&self, killer: Killer) -> Command<'_> {
+        let mut calls = self.calls();
+        calls.last += 1;
+        let number = calls.last;
+        calls.killers.insert(number, killer);
+        Command { running: self, number }
+    }
+
+    /// Lets a request of an HTTP session be cancelled for as long as the answer lives.
+    pub(super) fn request(&self, session: &str, request: &str) -> Request<'_> {
+        let (key, token) = ((session.to_owned(), request.to_owned()), CancellationToken::new());
+        self.calls().cancel.insert(key.clone(), token.clone());
+        Request { running: self, key, token }
+    }
+
+    /// Cancels a request of an HTTP session.
+    pub(super) fn cancel(&self, session: &str, request: &str) {
+        if let Some(token) = self.calls().cancel.get(&(session.to_owned(), request.to_owned())) {
+            token.cancel();
+        }
+    }
+
+    /// Ends every command.
+    pub(super) fn kill_all(&self) {
+        let killers: Vec<Killer> = self.calls().killers.values().cloned().collect();
+        killers.iter().for_each(Killer::kill);
+    }
+
+    /// Waits until nothing runs.
+    pub(super) async fn idle(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.calls().killers.is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// A running command.
+pub(super) struct Command<'a> {
+    running: &'a Running,
+    number: u64,
+}
+
+impl Drop for Command<'_> {
+    fn drop(&mut self) {
+        self.running.calls().killers.remove(&self.number);
+        self.running.changed.notify_waiters();
+    }
+}
+
+/// A request that can be cancelled.
+pub(super) struct Request<'a> {
+    running: &'a Running,
+    key: (String, String),
+    /// Says when.
+    pub(super) token: CancellationToken,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.running.calls().cancel.remove(&self.key);
+    }
+}

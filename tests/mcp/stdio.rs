@@ -1,0 +1,291 @@
+//! Tools, resources and prompts over standard input and output.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Client, sandlite, text};
+
+const TOOLS: [&str; 18] = [
+    "bash",
+    "delete_file",
+    "edit_file",
+    "export_snapshot",
+    "fork",
+    "glob",
+    "grep",
+    "history",
+    "import_snapshot",
+    "kv_delete",
+    "kv_get",
+    "kv_keys",
+    "kv_set",
+    "list_files",
+    "move_file",
+    "python",
+    "read_file",
+    "write_file",
+];
+
+#[test]
+fn a_client_is_told_what_the_sandbox_is() {
+    let client = Client::start(&[]);
+    assert_eq!(client.hello["serverInfo"]["name"], "sandlite");
+    assert_eq!(client.hello["protocolVersion"], "2025-06-18");
+    for capability in ["tools", "resources", "prompts"] {
+        assert!(client.hello["capabilities"][capability].is_object(), "{capability}");
+    }
+    let instructions = client.hello["instructions"].as_str().unwrap();
+    assert!(instructions.contains("/home/user") && !instructions.contains('{'), "{instructions}");
+}
+
+#[test]
+fn every_tool_has_schemas_and_hints() {
+    let mut client = Client::start(&[]);
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["tools"].as_array().unwrap();
+    let names: BTreeSet<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, TOOLS.into_iter().collect());
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{name} {schema}");
+            let properties = tool[schema]["properties"].as_object().unwrap();
+            for (property, value) in properties {
+                assert!(value["description"].is_string(), "{name} {schema} {property}: {value}");
+            }
+        }
+        assert!(tool["inputSchema"]["properties"]["sandbox"].is_object(), "{name}");
+        assert!(tool["description"].as_str().unwrap().len() > 15, "{name}");
+        assert_eq!(tool["annotations"]["openWorldHint"], false, "{name}");
+    }
+    let hint = |name: &str, hint: &str| tools.iter().find(|tool| tool["name"] == name).unwrap()["annotations"][hint].clone();
+    assert_eq!((hint("read_file", "readOnlyHint"), hint("read_file", "destructiveHint")), (true.into(), false.into()));
+    assert_eq!((hint("bash", "readOnlyHint"), hint("bash", "destructiveHint")), (false.into(), true.into()));
+    assert_eq!((hint("fork", "readOnlyHint"), hint("fork", "destructiveHint")), (false.into(), false.into()));
+}
+
+#[test]
+fn bash_and_python_share_files_and_tell_how_they_ended() {
+    let mut client = Client::start(&[]);
+    let ran = client.data("bash", json!({ "command": "echo 41 > n; echo oops >&2; exit 3" }));
+    assert_eq!((&ran["exit_code"], &ran["stderr"], &ran["limit"]), (&json!(3), &json!("oops\n"), &Value::Null));
+    let result = client.call("python", json!({ "code": "print(int(open('n').read()) + 1)" }));
+    assert_eq!((text(&result), &result["structuredContent"]["stdout"]), ("42", &json!("42\n")));
+    let ran = client.data("bash", json!({ "command": "cat; echo $X; pwd", "stdin": "in ", "env": { "X": "x" }, "cwd": "/tmp" }));
+    assert_eq!(ran["stdout"], "in x\n/tmp\n");
+    client.data("bash", json!({ "command": "rm n; false", "rollback_on_failure": true }));
+    assert_eq!(client.data("bash", json!({ "command": "cat n" }))["stdout"], "41\n");
+}
+
+#[test]
+fn a_limit_is_an_answer_with_the_output_so_far() {
+    let mut client = Client::start(&["--preset", "strict"]);
+    let result = client.call("bash", json!({ "command": "echo before; while :; do :; done", "timeout_ms": 300 }));
+    assert_eq!(result["isError"], true);
+    let data = &result["structuredContent"];
+    assert_eq!(data["stdout"], "before\n");
+    assert!(data["limit"]["hint"].is_string() && data["exit_code"].as_u64().unwrap() >= 124, "{data}");
+    assert!(text(&result).starts_with("before\n") && text(&result).contains("[stopped: "), "{}", text(&result));
+    assert_eq!(client.data("bash", json!({ "command": "echo alive" }))["stdout"], "alive\n");
+}
+
+#[test]
+fn long_output_is_cut_in_the_middle_and_whole_in_the_history() {
+    let mut client = Client::start(&[]);
+    let ran = client.data("bash", json!({ "command": "seq 30000" }));
+    assert_eq!(ran["truncated"], true);
+    let stdout = ran["stdout"].as_str().unwrap();
+    assert!(stdout.len() < 70_000 && stdout.starts_with("1\n2\n") && stdout.ends_with("30000\n"));
+    let mut whole = String::new();
+    loop {
+        let rows = client.data("history", json!({ "run": ran["run"], "output_offset": whole.len() }));
+        whole.push_str(rows["runs"][0]["stdout"].as_str().unwrap());
+        if rows["notes"].as_array().unwrap().is_empty() {
+            break;
+        }
+    }
+    let expected: String = (1..=30000).map(|number| format!("{number}\n")).collect();
+    assert!(whole == expected);
+}
+
+#[test]
+fn the_file_tools_read_write_edit_and_search() {
+    let mut client = Client::start(&[]);
+    let written = client.data("write_file", json!({ "path": "src/a.py", "content": "import os\nx = 1\n" }));
+    assert_eq!((&written["path"], &written["created"]), (&json!("/home/user/src/a.py"), &json!(true)));
+    let read = client.call("read_file", json!({ "path": "src/a.py" }));
+    assert!(text(&read).starts_with("     1\timport os\n     2\tx = 1\n["));
+    let version = read["structuredContent"]["version"].clone();
+    let edits = json!([{ "old": "x = 1", "new": "x = 2" }]);
+    client.data("edit_file", json!({ "path": "src/a.py", "edits": edits, "expected_version": version }));
+    let stale = client
+        .call("edit_file", json!({ "path": "src/a.py", "edits": [{ "old": "2", "new": "3" }], "expected_version": version }));
+    assert_eq!(stale["isError"], true);
+    assert!(text(&stale).contains("changed since it was read\nhint: read the file again"), "{}", text(&stale));
+    assert_eq!(client.data("grep", json!({ "pattern": "^x" }))["matches"][0]["text"], "x = 2");
+    assert_eq!(client.data("glob", json!({ "pattern": "**/*.py" }))["paths"], json!(["/home/user/src/a.py"]));
+    assert_eq!(client.data("list_files", json!({ "depth": 2 }))["entries"].as_array().unwrap().len(), 2);
+    client.data("move_file", json!({ "from": "src/a.py", "to": "b.py" }));
+    assert_eq!(client.data("delete_file", json!({ "path": "b.py" }))["deleted"], 1);
+    let gone = client.call("read_file", json!({ "path": "b.py" }));
+    assert_eq!(text(&gone), "error: cannot read `/home/user/b.py`: no such file or directory");
+    let names: Vec<Value> =
+        client.data("history", json!({}))["runs"].as_array().unwrap().iter().map(|run| run["name"].clone()).collect();
+    assert_eq!(names[..2], ["read_file", "delete_file"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_call_is_for_the_model_to_read() {
+    let mut client = Client::start(&[]);
+    for (tool, arguments) in [
+        ("read_file", json!({})),
+        ("read_file", json!({ "path": "x", "ofset": 3 })),
+        ("bash", json!({ "command": 3 })),
+        ("bash", json!({ "command": "true", "tiemout_ms": 3 })),
+        ("bash", json!({ "command": "true", "sandbox": "nowhere" })),
+        ("bash", json!({ "command": "true", "timeout_ms": 0 })),
+        ("export_snapshot", json!({ "name": "../../etc/x" })),
+        ("import_snapshot", json!({ "content": "AAAA" })),
+    ] {
+        let result = client.call(tool, arguments.clone());
+        assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
+        assert!(text(&result).starts_with("error: "), "{}", text(&result));
+    }
+    let error = client.refused("tools/call", json!({ "name": "rm", "arguments": {} }));
+    assert_eq!(error["message"], "there is no tool `rm`");
+}
+
+#[test]
+fn values_are_kept() {
+    let mut client = Client::start(&[]);
+    client.data("kv_set", json!({ "key": "plan/1", "value": { "steps": [1, 2] } }));
+    assert_eq!(client.data("kv_get", json!({ "key": "plan/1" })), json!({ "found": true, "value": { "steps": [1, 2] } }));
+    assert_eq!(client.data("kv_get", json!({ "key": "none" }))["found"], false);
+    assert_eq!(client.data("kv_keys", json!({ "prefix": "plan/" }))["keys"], json!(["plan/1"]));
+    assert_eq!(client.data("kv_delete", json!({ "key": "plan/1" }))["found"], true);
+    assert_eq!(client.data("kv_keys", json!({}))["keys"], json!([]));
+}
+
+#[test]
+fn forks_and_snapshots_go_their_own_way() {
+    let mut client = Client::start(&["--db", "agent.db"]);
+    client.data("write_file", json!({ "path": "/plan", "content": "A" }));
+    let fork = client.data("fork", json!({ "name": "risky" }))["sandbox"].clone();
+    assert_eq!(fork, "risky");
+    client.data("write_file", json!({ "path": "/plan", "content": "B", "sandbox": fork }));
+    assert_eq!(client.data("bash", json!({ "command": "cat /plan" }))["stdout"], "A");
+    assert_eq!(client.data("bash", json!({ "command": "cat /plan", "sandbox": "risky" }))["stdout"], "B");
+    let saved = client.data("export_snapshot", json!({ "sandbox": "risky", "name": "good", "inline": true }));
+    assert_eq!((&saved["name"], &saved["kept"]), (&json!("good"), &json!(true)));
+    let opened = client.data("import_snapshot", json!({ "snapshot": "good" }))["sandbox"].clone();
+    assert_eq!(client.data("read_file", json!({ "path": "/plan", "sandbox": opened }))["content"], "B");
+    let opened = client.data("import_snapshot", json!({ "content": saved["content"], "name": "sent" }))["sandbox"].clone();
+    assert_eq!(client.data("read_file", json!({ "path": "/plan", "sandbox": opened }))["content"], "B");
+    assert_eq!(client.call("fork", json!({ "name": "risky" }))["isError"], true);
+    client.data("fork", json!({ "name": "risky", "replace": true }));
+    assert_eq!(client.data("read_file", json!({ "path": "/plan", "sandbox": "risky" }))["content"], "A");
+}
+
+#[test]
+fn what_was_done_is_there_for_the_next_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.db");
+    let path = path.to_str().unwrap();
+    Client::start(&["--db", path]).data("bash", json!({ "command": "echo kept > /f" }));
+    assert_eq!(Client::start(&["--db", path]).data("read_file", json!({ "path": "/f" }))["content"], "kept\n");
+    let output = sandlite(&["--db", path, "bash", "-c", "cat /f"], directory.path()).output().unwrap();
+    assert_eq!(output.stdout, b"kept\n");
+}
+
+#[test]
+fn files_are_resources() {
+    let mut client = Client::start(&[]);
+    client.data("bash", json!({ "command": "mkdir -p '/d x'; echo hi > '/d x/ü'; printf '\\0\\377' > /bin.dat; seq 300 | split -l1 -a3 - /many." }));
+    let mut found = Vec::new();
+    let mut cursor = json!({});
+    loop {
+        let page = client.request("resources/list", cursor);
+        found.extend(page["resources"].as_array().unwrap().clone());
+        match &page["nextCursor"] {
+            Value::Null => break,
+            next => cursor = json!({ "cursor": next }),
+        }
+    }
+    assert_eq!(found.len(), 302);
+    let uris: BTreeSet<&str> = found.iter().map(|resource| resource["uri"].as_str().unwrap()).collect();
+    assert_eq!(uris.len(), 302);
+    assert!(uris.contains("sandlite:///d%20x/%C3%BC"));
+    let read = client.request("resources/read", json!({ "uri": "sandlite:///d%20x/%C3%BC" }));
+    assert_eq!((&read["contents"][0]["text"], &read["contents"][0]["mimeType"]), (&json!("hi\n"), &json!("text/plain")));
+    assert_eq!(client.request("resources/read", json!({ "uri": "sandlite:///bin.dat" }))["contents"][0]["blob"], "AP8=");
+    let templates = client.request("resources/templates/list", json!({}));
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "sandlite://{+path}");
+    assert_eq!(client.refused("resources/read", json!({ "uri": "sandlite:///none" }))["code"], -32002);
+    assert_eq!(client.refused("resources/read", json!({ "uri": "file:///etc/passwd" }))["code"], -32002);
+}
+
+#[test]
+fn a_prompt_teaches_the_sandbox_in_twenty_lines() {
+    let mut client = Client::start(&[]);
+    let prompts = client.request("prompts/list", json!({}));
+    assert_eq!(prompts["prompts"][0]["name"], "sandbox");
+    let prompt = client.request("prompts/get", json!({ "name": "sandbox" }));
+    let words = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(words.lines().count() <= 20, "{}", words.lines().count());
+    for tool in TOOLS.iter().filter(|tool| !matches!(**tool, "kv_delete" | "kv_keys")) {
+        assert!(words.contains(&format!("`{tool}`")), "{tool} is not taught");
+    }
+}
+
+#[test]
+fn a_running_command_reports_progress() {
+    let mut client = Client::start(&[]);
+    let params = json!({ "name": "bash", "arguments": { "command": "echo step one; cat" }, "_meta": { "progressToken": "p1" } });
+    client.request("tools/call", params);
+    let progress: Vec<&Value> =
+        client.notifications.iter().filter(|message| message["method"] == "notifications/progress").collect();
+    let messages: Vec<&str> = progress.iter().filter_map(|message| message["params"]["message"].as_str()).collect();
+    assert!(progress.iter().all(|message| message["params"]["progressToken"] == "p1"));
+    assert!(messages.iter().any(|message| message.contains("step one")), "{messages:?}");
+}
+
+#[test]
+fn a_cancelled_command_ends_and_the_sandbox_goes_on() {
+    let mut client = Client::start(&["--preset", "permissive"]);
+    let params =
+        json!({ "name": "bash", "arguments": { "command": "echo started; sleep 250" }, "_meta": { "progressToken": 1 } });
+    let id = client.begin("tools/call", params);
+    while client.receive()["method"] != "notifications/progress" {}
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    assert_eq!(client.data("bash", json!({ "command": "echo next" }))["stdout"], "next\n");
+    let rows = client.data("history", json!({ "name": "bash" }));
+    assert_eq!(rows["runs"][1]["command"], "echo started; sleep 250");
+    assert_ne!(rows["runs"][1]["exit_code"], 0);
+}
+
+#[test]
+fn reading_does_not_wait_for_a_running_command() {
+    let mut client = Client::start(&["--preset", "permissive"]);
+    client.data("kv_set", json!({ "key": "k", "value": 1 }));
+    let params =
+        json!({ "name": "bash", "arguments": { "command": "echo started; sleep 250" }, "_meta": { "progressToken": 1 } });
+    let id = client.begin("tools/call", params);
+    while client.receive()["method"] != "notifications/progress" {}
+    assert_eq!(client.data("kv_get", json!({ "key": "k" }))["value"], 1);
+    assert!(client.request("resources/list", json!({}))["resources"].is_array());
+    let fork = client.data("fork", json!({}))["sandbox"].clone();
+    assert_eq!(client.data("bash", json!({ "command": "echo other", "sandbox": fork }))["stdout"], "other\n");
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+}
+
+#[test]
+fn a_client_that_leaves_ends_its_commands() {
+    let mut client = Client::start(&["--preset", "permissive"]);
+    let params =
+        json!({ "name": "bash", "arguments": { "command": "echo started; sleep 250" }, "_meta": { "progressToken": 1 } });
+    client.begin("tools/call", params);
+    while client.receive()["method"] != "notifications/progress" {}
+    drop(client.stdin.take());
+    assert!(client.child.wait().unwrap().success());
+}
