@@ -93,7 +93,7 @@ pub fn awk(args: Vec<OsString>) -> i32 {
     if !given {
         if operands.len() < 2 {
             io::complain(USAGE.as_bytes());
-            return 2;
+            return 1;
         }
         source = operands.remove(1);
     }

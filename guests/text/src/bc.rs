@@ -52,12 +52,11 @@ pub fn bc(args: Vec<OsString>) -> i32 {
             Item::Opt(..) => {}
         }
     }
-    files.push(b"-".to_vec());
     let mut machine = run::Machine::new(out, library);
     for file in files {
         match io::read_all(&file) {
             Ok(text) => {
-                if let Some(status) = machine.program(&text) {
+                if let Some(status) = machine.program(&text, &show(&file)) {
                     machine.out.flush();
                     return status;
                 }
@@ -69,6 +68,7 @@ pub fn bc(args: Vec<OsString>) -> i32 {
             }
         }
     }
+    let status = machine.interact().unwrap_or(0);
     machine.out.flush();
-    0
+    status
 }

@@ -103,6 +103,9 @@ pub fn diff(args: Vec<OsString>) -> i32 {
         };
         return usage(message);
     };
+    if first == second && first == b"-" {
+        return 0;
+    }
     let mut out = Out::new("diff", 2);
     let status = pair(&options, &mut out, first, second, false);
     out.flush();

@@ -43,26 +43,9 @@ utilities! {
     ];
     /// `factor`.
     factor, 1, uu_factor::uumain, "h", [("exponents", No, 'h')];
-    /// `fmt`.
-    fmt, 1, uu_fmt::uumain, "cp:stuw:g:0123456789", [
-        ("crown-margin", No, 'c'), ("prefix", Needs, 'p'), ("split-only", No, 's'), ("tagged-paragraph", No, 't'), ("uniform-spacing", No, 'u'),
-        ("width", Needs, 'w'), ("goal", Needs, 'g'),
-    ];
     /// `join`.
     join, 1, uu_join::uumain, "a:e:i1:2:j:o:t:v:z", [
         ("ignore-case", No, 'i'), ("check-order", No, 'c'), ("nocheck-order", No, 'n'), ("header", No, 'h'), ("zero-terminated", No, 'z'),
-    ];
-    /// `nl`.
-    nl, 1, uu_nl::uumain, "b:d:f:h:i:l:n:ps:v:w:", [
-        ("body-numbering", Needs, 'b'), ("section-delimiter", Needs, 'd'), ("footer-numbering", Needs, 'f'), ("header-numbering", Needs, 'h'),
-        ("line-increment", Needs, 'i'), ("join-blank-lines", Needs, 'l'), ("number-format", Needs, 'n'), ("no-renumber", No, 'p'),
-        ("number-separator", Needs, 's'), ("starting-line-number", Needs, 'v'), ("number-width", Needs, 'w'),
-    ];
-    /// `numfmt`.
-    numfmt, 1, uu_numfmt::uumain, "d:z", [
-        ("debug", No, 'D'), ("delimiter", Needs, 'd'), ("field", Needs, 'f'), ("format", Needs, 'F'), ("from", Needs, 'a'), ("from-unit", Needs, 'b'),
-        ("grouping", No, 'g'), ("header", May, 'h'), ("invalid", Needs, 'i'), ("padding", Needs, 'p'), ("round", Needs, 'r'), ("suffix", Needs, 's'),
-        ("to", Needs, 't'), ("to-unit", Needs, 'u'), ("zero-terminated", No, 'z'), ("-debug", No, 'D'), ("dev-debug", No, 'D'),
     ];
     /// `od`.
     od, 1, uu_od::uumain, "A:aBbcDdeFfHhIij:LlN:OoS:st:vw::Xx", [

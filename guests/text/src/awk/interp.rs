@@ -112,7 +112,7 @@ pub(super) fn run(program: &Program, assignments: &[Vec<u8>], operands: Vec<Vec<
         in_range: vec![false; program.ranges],
         result: Value::Uninit,
         exit_code: 0,
-        seed: (0.0, 0.0),
+        seed: (1.0, 0.0),
         random: 0x2545_f491_4f6c_dd1d,
         main: None,
         argument: 1,
@@ -198,6 +198,13 @@ impl<'p> Interp<'p> {
         };
         warn!("awk: cmd. line:1: {place}fatal: {message}");
         io::exit(2)
+    }
+
+    /// Ends the program with what gawk calls an error: its status is 1.
+    pub fn error(&mut self, message: &str) -> ! {
+        self.streams.finish();
+        warn!("awk: cmd. line:1: error: {message}");
+        io::exit(1)
     }
 
     // Input.
@@ -405,7 +412,8 @@ impl<'p> Interp<'p> {
                     [byte] if b"\\|+*?.^$()[]{}".contains(byte) => vec![b'\\', *byte],
                     _ => fs.to_vec(),
                 };
-                if paragraph {
+                // Lines are fields of a paragraph beside a separator of one character, not beside an expression.
+                if paragraph && fs.len() == 1 {
                     pattern = [b"(", pattern.as_slice(), b")|\n"].concat();
                 }
                 Splitter::Pattern(self.pattern(&pattern))

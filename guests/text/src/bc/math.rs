@@ -2,6 +2,15 @@
 
 use super::number::Number;
 
+/// Cuts a result that was calculated with more places than wanted; one that is all nines behind them was meant to be whole.
+fn settle(value: &Number, scale: usize) -> Number {
+    let mut least = Number { digits: 1.into(), scale: scale + 8 };
+    if value.is_negative() {
+        least = least.neg();
+    }
+    value.add(&least).rescaled(scale)
+}
+
 /// Sums a series whose terms shrink by `next` until they vanish.
 fn series(first: Number, scale: usize, mut next: impl FnMut(&Number, i64) -> Option<Number>) -> Number {
     let mut sum = first.rescaled(scale);
@@ -20,7 +29,9 @@ fn series(first: Number, scale: usize, mut next: impl FnMut(&Number, i64) -> Opt
 }
 
 pub(super) fn exp(x: &Number, scale: usize) -> Number {
-    let work = scale + 8 + (x.rescaled(0).length() * 3).min(400);
+    // As many digits more as the result has before its point: a relative error is what grows when squaring.
+    let whole = x.to_i64().unwrap_or(0).max(0).min(50_000) as usize * 4343 / 10_000;
+    let work = scale + 12 + whole;
     let mut reduced = x.rescaled(work.max(x.scale));
     let mut halvings = 0;
     let one = Number::integer(1);
@@ -33,14 +44,14 @@ pub(super) fn exp(x: &Number, scale: usize) -> Number {
     for _ in 0..halvings {
         result = result.mul(&result.clone(), precision).rescaled(precision);
     }
-    result.rescaled(scale)
+    settle(&result, scale)
 }
 
 pub(super) fn ln(x: &Number, scale: usize) -> Number {
     if x.is_zero() || x.is_negative() {
         // What GNU bc answers instead of an infinity.
         let nines = format!("-{}", "9".repeat(scale.max(1)));
-        return Number { digits: nines.parse().unwrap_or_default(), scale: 0 };
+        return Number { digits: nines.parse().unwrap_or_default(), scale: 0 }.rescaled(scale);
     }
     let work = scale + 10;
     let two = Number::integer(2);
@@ -67,7 +78,7 @@ pub(super) fn ln(x: &Number, scale: usize) -> Number {
         sum = sum.add(&term);
     }
     let factor = two.pow(doublings as i64 + 1, 0).unwrap_or_default();
-    sum.mul(&factor, precision).rescaled(scale)
+    settle(&sum.mul(&factor, precision), scale)
 }
 
 pub(super) fn atan(x: &Number, scale: usize) -> Number {
@@ -97,7 +108,7 @@ pub(super) fn atan(x: &Number, scale: usize) -> Number {
         sum = sum.add(&term);
     }
     let factor = Number::integer(2).pow(doublings, 0).unwrap_or_default();
-    sum.mul(&factor, work).rescaled(scale)
+    settle(&sum.mul(&factor, work), scale)
 }
 
 pub(super) fn sin(x: &Number, scale: usize) -> Number {
@@ -110,13 +121,13 @@ pub(super) fn sin(x: &Number, scale: usize) -> Number {
     let result =
         series(reduced, work, |term, index| term.mul(&square, work).div(&Number::integer(2 * index * (2 * index + 1)), work));
     let result = if odd { result.neg() } else { result };
-    result.rescaled(scale)
+    settle(&result, scale)
 }
 
 pub(super) fn cos(x: &Number, scale: usize) -> Number {
     let work = scale + 10;
-    let half = atan(&Number::integer(1), work).mul(&Number::integer(2), work);
-    sin(&x.add(&half), scale)
+    let half = atan(&Number::integer(1), work + 10).mul(&Number::integer(2), work + 10);
+    settle(&sin(&x.add(&half), work), scale)
 }
 
 pub(super) fn bessel(order: i64, x: &Number, scale: usize) -> Number {

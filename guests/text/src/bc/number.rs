@@ -190,11 +190,13 @@ impl Number {
             while limit < bound {
                 fraction.digits *= base;
                 let value = fraction.rescaled(0);
-                out.push_str(&digit(value.to_i64().unwrap_or(0) as u32));
+                let shown = digit(value.to_i64().unwrap_or(0) as u32);
+                // Digits of many figures are apart, but the first stands at the point.
+                out.push_str(if out.ends_with('.') { shown.trim_start() } else { &shown });
                 fraction = fraction.sub(&value);
                 limit *= base;
             }
         }
-        if out.is_empty() { "0".to_string() } else { format!("{sign}{out}") }
+        if self.is_zero() || out.is_empty() { "0".to_string() } else { format!("{sign}{out}") }
     }
 }

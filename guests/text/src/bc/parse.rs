@@ -53,7 +53,7 @@ pub(super) enum Stmt {
     Return(Option<Expr>),
     Quit,
     Halt,
-    Define(String, Vec<(String, bool)>, Vec<(String, bool)>, Vec<Stmt>),
+    Define(String, bool, Vec<(String, bool)>, Vec<(String, bool)>, Vec<Stmt>),
 }
 
 const OPS: &[&str] = &[
@@ -61,7 +61,15 @@ const OPS: &[&str] = &[
     ">", "!", "(", ")", "{", "}", "[", "]", ",", ";",
 ];
 
-fn lex(text: &[u8]) -> Result<Vec<Token>, char> {
+/// Why a text cannot be cut into tokens.
+pub(super) enum Lexed {
+    /// A string or comment is still open: more text may close it.
+    Open,
+    /// What no token begins with.
+    Illegal(char),
+}
+
+fn lex(text: &[u8]) -> Result<Vec<Token>, Lexed> {
     let text: Vec<char> = String::from_utf8_lossy(text).chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -84,18 +92,22 @@ fn lex(text: &[u8]) -> Result<Vec<Token>, char> {
                 while at < text.len() && !(text[at] == '*' && text.get(at + 1) == Some(&'/')) {
                     at += 1;
                 }
+                if at >= text.len() {
+                    return Err(Lexed::Open);
+                }
                 at += 2;
             }
             '"' => {
-                let end = text[at + 1..].iter().position(|char| *char == '"').map_or(text.len(), |length| at + 1 + length);
+                let Some(length) = text[at + 1..].iter().position(|char| *char == '"') else { return Err(Lexed::Open) };
+                let end = at + 1 + length;
                 tokens.push(Token::Text(text[at + 1..end].iter().collect()));
                 at = end + 1;
             }
-            '0'..='9' | 'A'..='F' | '.' => {
+            '0'..='9' | 'A'..='Z' | '.' => {
                 let mut number = String::new();
                 while let Some(&char) = text.get(at) {
                     match char {
-                        '0'..='9' | 'A'..='F' => number.push(char),
+                        '0'..='9' | 'A'..='Z' => number.push(char),
                         '.' if !number.contains('.') => number.push(char),
                         '\\' if text.get(at + 1) == Some(&'\n') => at += 1,
                         _ => break,
@@ -117,7 +129,7 @@ fn lex(text: &[u8]) -> Result<Vec<Token>, char> {
             }
             _ => {
                 let rest: String = text[at..(at + 2).min(text.len())].iter().collect();
-                let Some(op) = OPS.iter().find(|op| rest.starts_with(**op)) else { return Err(char) };
+                let Some(op) = OPS.iter().find(|op| rest.starts_with(**op)) else { return Err(Lexed::Illegal(char)) };
                 tokens.push(Token::Op(op));
                 at += op.len();
             }
@@ -135,7 +147,7 @@ pub(super) struct Parser {
 type Parse<T> = Result<T, ()>;
 
 impl Parser {
-    pub fn new(text: &[u8]) -> Result<Self, char> {
+    pub fn new(text: &[u8]) -> Result<Self, Lexed> {
         Ok(Self { tokens: lex(text)?, at: 0 })
     }
 
@@ -169,9 +181,14 @@ impl Parser {
         }
     }
 
-    /// The line the reader stands at, counted from 1.
+    /// Whether the text ended in the middle of a statement.
+    pub fn wants_more(&self) -> bool {
+        *self.peek() == Token::End
+    }
+
+    /// The line the reader stands at, counted from 0; a statement that a newline cut short is told at the next.
     pub fn line(&self) -> usize {
-        1 + self.tokens[..self.at.min(self.tokens.len())].iter().filter(|token| **token == Token::Newline).count()
+        self.tokens[..(self.at + 1).min(self.tokens.len())].iter().filter(|token| **token == Token::Newline).count()
     }
 
     /// After an error: goes on at the next line.
@@ -210,6 +227,20 @@ impl Parser {
                 _ => return Err(()),
             }
         }
+    }
+
+    /// Whether `quit` stands anywhere in these statements: it ends bc when it is read, not when it is reached.
+    pub fn quits(statements: &[Stmt]) -> bool {
+        statements.iter().any(|statement| match statement {
+            Stmt::Quit => true,
+            Stmt::If(_, then, otherwise) => {
+                Self::quits(std::slice::from_ref(then))
+                    || otherwise.as_ref().is_some_and(|it| Self::quits(std::slice::from_ref(it)))
+            }
+            Stmt::While(_, body) | Stmt::For(_, _, _, body) => Self::quits(std::slice::from_ref(body)),
+            Stmt::Block(body) | Stmt::Define(_, _, _, _, body) => Self::quits(body),
+            _ => false,
+        })
     }
 
     fn block(&mut self) -> Parse<Vec<Stmt>> {
@@ -332,7 +363,8 @@ impl Parser {
     }
 
     fn define(&mut self) -> Parse<Stmt> {
-        self.word("void");
+        let named = matches!(self.tokens.get(self.at + 1), Some(Token::Op("(")));
+        let void = !named && self.word("void");
         let Token::Name(name) = self.peek().clone() else { return Err(()) };
         self.at += 1;
         self.expect("(")?;
@@ -346,7 +378,7 @@ impl Parser {
             locals = self.names()?;
         }
         let body = self.block()?;
-        Ok(Stmt::Define(name, params, locals, body))
+        Ok(Stmt::Define(name, void, params, locals, body))
     }
 
     pub fn expr(&mut self) -> Parse<Expr> {

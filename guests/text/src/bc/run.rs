@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::math;
 use super::number::Number;
-use super::parse::{Arg, Expr, Parser, Place, Stmt};
-use crate::io::Out;
+use super::parse::{Arg, Expr, Lexed, Parser, Place, Stmt};
+use crate::io::{Input, Lines, Out};
 use crate::warn;
 
 #[derive(Clone, Debug)]
 struct Function {
+    void: bool,
     params: Vec<(String, bool)>,
     locals: Vec<(String, bool)>,
     body: Vec<Stmt>,
@@ -17,6 +18,7 @@ struct Function {
 
 pub(super) struct Machine {
     pub out: Out,
+    input: Option<Lines<Input>>,
     library: bool,
     scale: usize,
     ibase: u32,
@@ -46,6 +48,7 @@ impl Machine {
         let line_length = crate::io::env("BC_LINE_LENGTH").and_then(|text| crate::getopt::number(&text)).unwrap_or(70);
         Self {
             out,
+            input: None,
             library,
             scale: if library { 20 } else { 0 },
             ibase: 10,
@@ -60,22 +63,63 @@ impl Machine {
         }
     }
 
-    /// Runs a text; a status when it ends bc.
-    pub fn program(&mut self, text: &[u8]) -> Option<i32> {
+    /// The next line of standard input, with its end.
+    fn input_line(&mut self) -> Option<Vec<u8>> {
+        self.out.flush();
+        let input = self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n'));
+        let (line, ended) = input.next_line().ok()??;
+        let mut line = line.to_vec();
+        if ended {
+            line.push(b'\n');
+        }
+        Some(line)
+    }
+
+    /// Runs standard input line by line, as far as each line completes what came before; a status when it ends bc.
+    pub fn interact(&mut self) -> Option<i32> {
+        let mut pending = Vec::new();
+        let mut first = 1;
+        while let Some(line) = self.input_line() {
+            pending.extend_from_slice(&line);
+            if pending.ends_with(b"\\\n") {
+                continue;
+            }
+            match self.text(&pending, "(standard_in)", first, false) {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => {
+                    first += pending.iter().filter(|byte| **byte == b'\n').count();
+                    pending.clear();
+                }
+                Err(()) => {}
+            }
+        }
+        self.text(&pending, "(standard_in)", first, true).unwrap_or(None)
+    }
+
+    /// Runs a whole text; a status when it ends bc.
+    pub fn program(&mut self, text: &[u8], name: &str) -> Option<i32> {
+        self.text(text, name, 1, true).unwrap_or(None)
+    }
+
+    /// Runs a text whose first line has the number `first`; an error when it is not complete and not `last`.
+    fn text(&mut self, text: &[u8], name: &str, first: usize, last: bool) -> Result<Option<i32>, ()> {
         let mut parser = match Parser::new(text) {
             Ok(parser) => parser,
-            Err(char) => {
+            Err(Lexed::Open) if !last => return Err(()),
+            Err(cause) => {
                 self.out.flush();
-                warn!("(standard_in) 1: illegal character: {char}");
-                return None;
+                let char = if let Lexed::Illegal(char) = cause { char } else { '"' };
+                warn!("{name} {first}: illegal character: {char}");
+                return Ok(None);
             }
         };
         while let Some(parsed) = parser.next() {
             match parsed {
+                Ok(statements) if Parser::quits(&statements) => return Ok(Some(0)),
                 Ok(statements) => {
                     for statement in &statements {
                         match self.statement(statement) {
-                            Ok(Flow::Quit) => return Some(0),
+                            Ok(Flow::Quit) => return Ok(Some(0)),
                             Ok(_) => {}
                             Err(message) => {
                                 self.out.flush();
@@ -85,26 +129,29 @@ impl Machine {
                         }
                     }
                 }
+                // Nothing of a line runs before all of it was read, so it can be read again with the next.
+                Err(()) if parser.wants_more() && !last => return Err(()),
                 Err(()) => {
                     self.out.flush();
-                    warn!("(standard_in) {}: syntax error", parser.line());
+                    warn!("{name} {}: syntax error", first + parser.line());
                     parser.recover();
                 }
             }
         }
-        None
+        Ok(None)
     }
 
+    /// Writes a number, broken with backslashes where it is longer than a line.
     fn put(&mut self, text: &str) {
         for char in text.chars() {
             if char == '\n' {
                 self.column = 0;
             } else {
-                if self.line_length > 0 && self.column + 1 >= self.line_length {
-                    self.out.put(b"\\\n");
-                    self.column = 0;
-                }
                 self.column += 1;
+                if self.line_length > 0 && self.column + 1 == self.line_length {
+                    self.out.put(b"\\\n");
+                    self.column = 1;
+                }
             }
             self.out.put(char.encode_utf8(&mut [0; 4]).as_bytes());
         }
@@ -128,7 +175,8 @@ impl Machine {
         match statement {
             Stmt::Expr(expr) => {
                 let value = self.eval(expr)?;
-                if !matches!(expr, Expr::Assign(..)) {
+                let void = matches!(expr, Expr::Call(name, _) if self.functions.get(name).is_some_and(|function| function.void));
+                if !void && !matches!(expr, Expr::Assign(..)) {
                     let text = value.text(self.obase);
                     self.put(&text);
                     self.put("\n");
@@ -143,12 +191,7 @@ impl Machine {
                 for item in items {
                     match item {
                         Ok(text) => {
-                            let shown = text
-                                .replace("\\n", "\n")
-                                .replace("\\t", "\t")
-                                .replace("\\\"", "\"")
-                                .replace("\\q", "\"")
-                                .replace("\\\\", "\\");
+                            let shown = escapes(text);
                             self.out.put(shown.as_bytes());
                         }
                         Err(expr) => {
@@ -209,8 +252,8 @@ impl Machine {
                 return Ok(Flow::Return(value));
             }
             Stmt::Quit | Stmt::Halt => return Ok(Flow::Quit),
-            Stmt::Define(name, params, locals, body) => {
-                let function = Function { params: params.clone(), locals: locals.clone(), body: body.clone() };
+            Stmt::Define(name, void, params, locals, body) => {
+                let function = Function { void: *void, params: params.clone(), locals: locals.clone(), body: body.clone() };
                 self.functions.insert(name.clone(), function);
             }
         }
@@ -242,7 +285,7 @@ impl Machine {
                 self.arrays.entry(name.clone()).or_default().insert(index, value);
             }
             Place::Scale => self.scale = small.clamp(0, 1_000_000) as usize,
-            Place::Ibase => self.ibase = small.clamp(2, 16) as u32,
+            Place::Ibase => self.ibase = small.clamp(2, 36) as u32,
             Place::Obase => self.obase = small.clamp(2, 1_000_000) as u32,
             Place::Last => self.last = value,
         }
@@ -325,7 +368,7 @@ impl Machine {
             ("sqrt", [x]) => x.sqrt(self.scale).ok_or_else(|| "Square root of a negative number".to_string()),
             ("length", [x]) => Ok(Number::integer(x.length() as i64)),
             ("scale", [x]) => Ok(Number::integer(x.scale as i64)),
-            ("read", []) => Ok(Number::default()),
+            ("read", []) => self.read(),
             ("e", [x]) if self.library => Ok(math::exp(x, self.scale)),
             ("l", [x]) if self.library => Ok(math::ln(x, self.scale)),
             ("s", [x]) if self.library => Ok(math::sin(x, self.scale)),
@@ -333,6 +376,15 @@ impl Machine {
             ("a", [x]) if self.library => Ok(math::atan(x, self.scale)),
             ("j", [n, x]) if self.library => Ok(math::bessel(n.to_i64().unwrap_or(0), x, self.scale)),
             _ => Err(format!("Function {name} not defined.")),
+        }
+    }
+
+    /// `read()`: an expression from the next line of standard input.
+    fn read(&mut self) -> Run<Number> {
+        let line = self.input_line().unwrap_or_default();
+        match Parser::new(&line).ok().and_then(|mut parser| parser.expr().ok()) {
+            Some(expr) => self.eval(&expr),
+            None => Ok(Number::default()),
         }
     }
 
@@ -396,4 +448,28 @@ impl Machine {
             _ => Ok(Number::default()),
         }
     }
+}
+
+/// The text of `print` with its escapes replaced.
+fn escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            out.push(char);
+            continue;
+        }
+        match chars.next() {
+            Some('a') => out.push('\u{7}'),
+            Some('b') => out.push('\u{8}'),
+            Some('f') => out.push('\u{c}'),
+            Some('n') => out.push('\n'),
+            Some('q') => out.push('"'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('e' | '\\') => out.push('\\'),
+            _ => {}
+        }
+    }
+    out
 }

@@ -16,7 +16,8 @@ use crate::warn;
 enum Target {
     Stdout,
     Stderr,
-    File(std::io::BufWriter<fs::File>),
+    /// And whether its last line still wants its end.
+    File(std::io::BufWriter<fs::File>, bool),
 }
 
 enum Queued<'p> {
@@ -53,6 +54,8 @@ struct Machine<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Range {
     Off,
+    /// Over: a range that begins at a line number does so once.
+    Past,
     Until(u64),
     On,
 }
@@ -77,7 +80,7 @@ pub(super) fn run(program: &Program, options: &Options, files: Vec<Vec<u8>>) -> 
             b"/dev/stdout" => Target::Stdout,
             b"/dev/stderr" => Target::Stderr,
             _ => match fs::File::create(io::path(name)) {
-                Ok(file) => Target::File(std::io::BufWriter::new(file)),
+                Ok(file) => Target::File(std::io::BufWriter::new(file), false),
                 Err(error) => {
                     warn!("sed: couldn't open file {}: {}", show(name), io::strerror(&error));
                     return 4;
@@ -117,7 +120,7 @@ pub(super) fn run(program: &Program, options: &Options, files: Vec<Vec<u8>>) -> 
     machine.finish_file();
     machine.out.flush();
     for target in &mut machine.targets {
-        if let Target::File(file) = target {
+        if let Target::File(file, _) = target {
             let _ = file.flush();
         }
     }
@@ -281,7 +284,10 @@ impl<'p> Machine<'p> {
                 text.push(delimiter);
                 let _ = sys::write_all(2, &text);
             }
-            Target::File(file) => {
+            Target::File(file, unfinished) => {
+                if std::mem::replace(unfinished, !ended) {
+                    let _ = file.write_all(&[delimiter]);
+                }
                 let _ = file.write_all(line);
                 if ended {
                     let _ = file.write_all(&[delimiter]);
@@ -327,17 +333,31 @@ impl<'p> Machine<'p> {
         let Some(first) = &command.first else { return true };
         let Some(second) = &command.second else { return self.address(first) };
         let line = self.stream.line;
+        let over = if matches!(first, Address::Line(_)) { Range::Past } else { Range::Off };
         match self.ranges[index] {
+            Range::Past => false,
             Range::Off => {
-                if !self.address(first) {
+                // The line that begins a range may have passed without this command being asked.
+                let begins = match first {
+                    Address::Line(start) => line >= *start,
+                    first => self.address(first),
+                };
+                if !begins {
+                    return false;
+                }
+                if let (Address::Line(start), Address::Line(last)) = (first, second)
+                    && line > *last
+                    && line > *start
+                {
+                    self.ranges[index] = Range::Past;
                     return false;
                 }
                 self.ranges[index] = match second {
-                    Address::Line(last) if *last <= line => Range::Off,
+                    Address::Line(last) if *last <= line => over,
                     Address::Line(last) => Range::Until(*last),
-                    Address::Plus(0) => Range::Off,
+                    Address::Plus(0) => over,
                     Address::Plus(count) => Range::Until(line + count),
-                    Address::Multiple(step) if *step == 0 || line.is_multiple_of(*step) => Range::Off,
+                    Address::Multiple(step) if *step == 0 || line.is_multiple_of(*step) => over,
                     Address::Multiple(step) => Range::Until(line.div_ceil(*step) * step),
                     _ => Range::On,
                 };
@@ -345,13 +365,13 @@ impl<'p> Machine<'p> {
             }
             Range::Until(last) => {
                 if line >= last {
-                    self.ranges[index] = Range::Off;
+                    self.ranges[index] = over;
                 }
                 line <= last
             }
             Range::On => {
                 if self.address(second) {
-                    self.ranges[index] = Range::Off;
+                    self.ranges[index] = over;
                 }
                 true
             }

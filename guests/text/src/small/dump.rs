@@ -56,6 +56,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
     };
     let (mut plain, mut reverse, mut bits, mut include, mut upper, mut little) = (false, false, false, false, false, false);
     let (mut columns, mut group, mut length, mut skip, mut name) = (None, None, usize::MAX, 0i64, None);
+    let mut shift = 0i64;
     let mut files = Vec::new();
     for item in items {
         match item {
@@ -71,6 +72,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
             Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, |value| value.max(0) as usize),
             Item::Opt('s', value) => skip = value.as_deref().and_then(number).unwrap_or(0),
             Item::Opt('n', value) => name = value,
+            Item::Opt('o', value) => shift = value.as_deref().and_then(number).unwrap_or(0),
             Item::Opt(..) => {}
         }
     }
@@ -84,7 +86,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
     };
     let mut out = Vec::new();
     if reverse {
-        revert(&content, plain, &mut out);
+        revert(&content, plain, columns.filter(|columns| *columns > 0).unwrap_or(16), &mut out);
     } else {
         let start = if skip < 0 {
             content.len().saturating_sub(skip.unsigned_abs() as usize)
@@ -94,7 +96,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
         let data = &content[start..start + length.min(content.len() - start)];
         if include {
             let variable = name.unwrap_or_else(|| input.clone());
-            c_array(data, (input != b"-").then_some(variable.as_slice()), &mut out);
+            c_array(data, (input != b"-").then_some(variable.as_slice()), upper, &mut out);
         } else if plain {
             let columns = columns.filter(|columns| *columns > 0).unwrap_or(if columns == Some(0) { usize::MAX / 4 } else { 30 });
             for chunk in data.chunks(columns) {
@@ -111,7 +113,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
                 2
             });
             let group = if group == 0 { columns } else { group };
-            lines(data, start, columns, group, bits, upper, little, &mut out);
+            lines(data, (start as i64).saturating_add(shift).max(0) as usize, columns, group, bits, upper, little, &mut out);
         }
     }
     let mut stdout = Out::new("xxd", 3);
@@ -169,7 +171,7 @@ fn lines(data: &[u8], start: usize, columns: usize, group: usize, bits: bool, up
     }
 }
 
-fn c_array(data: &[u8], name: Option<&[u8]>, out: &mut Vec<u8>) {
+fn c_array(data: &[u8], name: Option<&[u8]>, upper: bool, out: &mut Vec<u8>) {
     let variable = name.map(|name| {
         name.iter().map(|byte| if byte.is_ascii_alphanumeric() { char::from(*byte) } else { '_' }).collect::<String>()
     });
@@ -179,7 +181,16 @@ fn c_array(data: &[u8], name: Option<&[u8]>, out: &mut Vec<u8>) {
     }
     let lines: Vec<String> = data
         .chunks(12)
-        .map(|chunk| format!("  {}", chunk.iter().map(|byte| format!("0x{byte:02x}")).collect::<Vec<_>>().join(", ")))
+        .map(|chunk| {
+            format!(
+                "  {}",
+                chunk
+                    .iter()
+                    .map(|byte| if upper { format!("0X{byte:02X}") } else { format!("0x{byte:02x}") })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
+        })
         .collect();
     out.extend_from_slice(lines.join(",\n").as_bytes());
     out.push(b'\n');
@@ -189,30 +200,45 @@ fn c_array(data: &[u8], name: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-fn revert(text: &[u8], plain: bool, out: &mut Vec<u8>) {
+/// Turns a dump into bytes again. Two characters that are no digits end a line's digits; one only ends the byte it is in.
+fn revert(text: &[u8], plain: bool, columns: usize, out: &mut Vec<u8>) {
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    let decode = |digits: &[u8], out: &mut Vec<u8>| {
-        let mut high = None;
+    let decode = |digits: &[u8], most: usize, out: &mut Vec<u8>| {
+        let (mut high, mut bad, mut count) = (None, 0, 0);
         for &byte in digits {
-            let Some(value) = digit(byte) else { continue };
+            let Some(value) = digit(byte) else {
+                if byte != b' ' && byte != b'\r' {
+                    high = None;
+                }
+                bad += 1;
+                if bad >= 2 || (byte == b' ' && !plain && bad >= 2) {
+                    break;
+                }
+                continue;
+            };
+            bad = 0;
             match high.take() {
                 None => high = Some(value),
-                Some(first) => out.push((first * 16 + value) as u8),
+                Some(first) if count < most => {
+                    out.push((first * 16 + value) as u8);
+                    count += 1;
+                }
+                Some(_) => break,
             }
         }
     };
     for line in text.split(|&byte| byte == b'\n') {
         if plain {
-            decode(line, out);
+            decode(line, usize::MAX, out);
             continue;
         }
-        let Some(colon) = memchr::memchr(b':', line) else { continue };
-        let Ok(offset) = usize::from_str_radix(show(&line[..colon]).trim(), 16) else { continue };
-        let body = &line[(colon + 1).min(line.len())..];
-        let end = memchr::memmem::find(body, b"  ").filter(|at| *at > 0).unwrap_or(body.len());
+        let line = line.trim_ascii_start();
+        let length = line.iter().take_while(|&&byte| digit(byte).is_some()).count();
+        let Ok(offset) = usize::from_str_radix(&show(&line[..length]), 16) else { continue };
+        let body = line[length..].strip_prefix(b":").unwrap_or(&line[length..]).trim_ascii_start();
         out.resize(offset.max(out.len()), 0);
         let mut bytes = Vec::new();
-        decode(&body[..end], &mut bytes);
+        decode(body, columns, &mut bytes);
         out.truncate(offset);
         out.extend_from_slice(&bytes);
     }
@@ -270,7 +296,7 @@ pub fn hexdump(args: Vec<OsString>) -> i32 {
         styled(&mut out, data, start, style, squeeze);
     } else {
         for format in &formats {
-            custom(&mut out, data, &show(format));
+            custom(&mut out, data, start, squeeze, &show(format));
         }
     }
     out.flush();
@@ -308,18 +334,7 @@ fn styled(out: &mut Out, data: &[u8], start: usize, style: char, squeeze: bool) 
             'b' => chunk.iter().for_each(|byte| line.push_str(&format!(" {byte:03o}"))),
             'c' => {
                 for byte in chunk {
-                    let shown = match byte {
-                        0 => "\\0".to_string(),
-                        7 => "\\a".to_string(),
-                        8 => "\\b".to_string(),
-                        9 => "\\t".to_string(),
-                        10 => "\\n".to_string(),
-                        11 => "\\v".to_string(),
-                        12 => "\\f".to_string(),
-                        13 => "\\r".to_string(),
-                        0x20..0x7f => char::from(*byte).to_string(),
-                        _ => format!("{byte:03o}"),
-                    };
+                    let shown = c_name(*byte);
                     line.push_str(&format!(" {shown:>3}"));
                 }
             }
@@ -353,7 +368,7 @@ fn styled(out: &mut Out, data: &[u8], start: usize, style: char, squeeze: bool) 
 }
 
 /// `-e 'count/bytes "format" …'`.
-fn custom(out: &mut Out, data: &[u8], format: &str) {
+fn custom(out: &mut Out, data: &[u8], start: usize, squeeze: bool, format: &str) {
     struct Unit {
         count: usize,
         bytes: usize,
@@ -378,48 +393,117 @@ fn custom(out: &mut Out, data: &[u8], format: &str) {
         units.push(Unit { count: count.trim().parse().unwrap_or(1), bytes: bytes.trim().parse().unwrap_or(default), text });
         rest = after.get(close + 1..).unwrap_or_default().trim_start();
     }
-    if !units.iter().any(|unit| unit.text.contains('%') && unit.bytes > 0) {
+    let size: usize = units.iter().filter(|unit| unit.text.contains('%')).map(|unit| unit.count * unit.bytes).sum();
+    if size == 0 {
         return;
     }
-    let mut at = 0;
-    while at < data.len() {
+    let (mut previous, mut squeezed) = (None, false);
+    for (index, block) in data.chunks(size).enumerate() {
+        if squeeze && block.len() == size && previous == Some(block) {
+            if !squeezed {
+                out.put(b"*\n");
+            }
+            squeezed = true;
+            continue;
+        }
+        squeezed = false;
+        previous = Some(block);
+        let mut at = 0;
         for unit in &units {
             for repeat in 0..unit.count {
                 if !unit.text.contains('%') {
                     out.put(unit.text.as_bytes());
                     continue;
                 }
-                if at >= data.len() {
-                    break;
-                }
-                let end = (at + unit.bytes).min(data.len());
-                let value = data[at..end].iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-                let mut shown = directive(&unit.text, value);
+                let end = (at + unit.bytes).min(block.len());
+                let shown = block.get(at..end).filter(|bytes| !bytes.is_empty());
+                let mut shown = directive(&unit.text, shown, start + index * size + at);
                 if repeat + 1 == unit.count && unit.count > 1 {
                     shown = shown.trim_end_matches(' ').to_string();
                 }
                 out.put(shown.as_bytes());
-                at = end;
+                at += unit.bytes;
             }
         }
     }
 }
 
-fn directive(text: &str, value: u64) -> String {
+/// The names of the control characters, as `%_u` has them.
+const CONTROLS: [&str; 32] = [
+    "nul", "soh", "stx", "etx", "eot", "enq", "ack", "bel", "bs", "ht", "lf", "vt", "ff", "cr", "so", "si", "dle", "dc1", "dc2",
+    "dc3", "dc4", "nak", "syn", "etb", "can", "em", "sub", "esc", "fs", "gs", "rs", "us",
+];
+
+/// One unit of a format with its bytes filled in; without bytes, blanks where they would stand.
+fn directive(text: &str, bytes: Option<&[u8]>, offset: usize) -> String {
     let Some(percent) = text.find('%') else { return text.to_string() };
     let body = &text[percent + 1..];
-    let end = body.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(body.len());
-    let width: usize = body[..end].trim_start_matches(['0', '-', '#', '_']).parse().unwrap_or(0);
-    let zero = body.starts_with('0');
-    let letter = body[end..].chars().next().unwrap_or('x');
-    let shown = match letter {
-        'x' => format!("{value:x}"),
-        'X' => format!("{value:X}"),
-        'o' => format!("{value:o}"),
-        'c' | 'p' => char::from(visible(value as u8)).to_string(),
-        _ => value.to_string(),
+    let end = body.find(|letter: char| letter.is_ascii_alphabetic() || letter == '_').unwrap_or(body.len());
+    let flags = &body[..end];
+    let width: usize =
+        flags.trim_start_matches(['0', '-', '#', '+', ' ']).split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let zero = flags.starts_with('0');
+    let mut conversion: String = body[end..].chars().take(1).collect();
+    if conversion == "_" {
+        conversion = body[end..].chars().take(2).collect();
+        if conversion.starts_with("_a") || conversion.starts_with("_A") {
+            conversion = body[end..].chars().take(3).collect();
+        }
+    }
+    let tail = body.get(end + conversion.len()..).unwrap_or_default();
+    let shown = bytes.map(|bytes| {
+        let value = bytes.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+        let spare = 64 - 8 * bytes.len().clamp(1, 8) as u32;
+        let signed = (value << spare) as i64 >> spare;
+        let byte = value as u8;
+        match conversion.as_str() {
+            "x" => format!("{value:x}"),
+            "X" => format!("{value:X}"),
+            "o" => format!("{value:o}"),
+            "d" | "i" => signed.to_string(),
+            "c" => char::from(byte).to_string(),
+            "s" => bytes.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect(),
+            "_p" => char::from(visible(byte)).to_string(),
+            "_u" => match byte {
+                0..32 => CONTROLS[usize::from(byte)].to_string(),
+                0x7f => "del".to_string(),
+                0x80.. => format!("{byte:x}"),
+                _ => char::from(byte).to_string(),
+            },
+            "_c" => c_name(byte),
+            "_ax" | "_Ax" => format!("{offset:x}"),
+            "_ad" | "_Ad" => offset.to_string(),
+            "_ao" | "_Ao" => format!("{offset:o}"),
+            "e" | "f" | "g" | "E" | "G" => match bytes.len() {
+                4 => f64::from(f32::from_bits(value as u32)).to_string(),
+                _ => f64::from_bits(value).to_string(),
+            },
+            _ => value.to_string(),
+        }
+    });
+    let pad = |shown: &str, with: &str| with.repeat(width.saturating_sub(shown.chars().count()));
+    let field = match shown {
+        None => {
+            let natural = if width > 0 { width } else { usize::from(!conversion.is_empty()) };
+            " ".repeat(natural)
+        }
+        Some(shown) if flags.starts_with('-') => format!("{shown}{}", pad(&shown, " ")),
+        Some(shown) => format!("{}{shown}", pad(&shown, if zero { "0" } else { " " })),
     };
-    let pad = if zero { "0" } else { " " }.repeat(width.saturating_sub(shown.len()));
-    let tail = body.get(end + 1..).unwrap_or_default();
-    format!("{}{pad}{shown}{tail}", &text[..percent])
+    format!("{}{field}{tail}", &text[..percent])
+}
+
+fn c_name(byte: u8) -> String {
+    match byte {
+        0 => "\\0".to_string(),
+        7 => "\\a".to_string(),
+        8 => "\\b".to_string(),
+        9 => "\\t".to_string(),
+        10 => "\\n".to_string(),
+        11 => "\\v".to_string(),
+        12 => "\\f".to_string(),
+        13 => "\\r".to_string(),
+        0x20..0x7f => char::from(byte).to_string(),
+        _ => format!("{byte:03o}"),
+    }
 }

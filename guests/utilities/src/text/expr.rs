@@ -255,7 +255,7 @@ fn matched(text: &[u8], pattern: &[u8]) -> Result<Value, i32> {
 }
 
 /// A basic regular expression in the words of the `regex` crate.
-fn translate(pattern: &str) -> Result<String, &'static str> {
+pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     let mut out = String::new();
     let mut chars = pattern.chars().peekable();
     // Where a `*` would be an ordinary character.

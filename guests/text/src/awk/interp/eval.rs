@@ -140,7 +140,11 @@ impl<'p> Interp<'p> {
             Expr::Update(op, place, value) => {
                 let operand = self.number(value);
                 if operand == 0.0 && matches!(op, Arith::Div | Arith::Mod) {
-                    self.fatal("division by zero attempted");
+                    self.error(if *op == Arith::Div {
+                        "division by zero attempted in `/='"
+                    } else {
+                        "division by zero attempted in `%='"
+                    });
                 }
                 self.update(place, |old| arithmetic(*op, old, operand)).1
             }
@@ -154,7 +158,7 @@ impl<'p> Interp<'p> {
                 let left = self.number(left);
                 let right = self.number(right);
                 if right == 0.0 && matches!(op, Arith::Div | Arith::Mod) {
-                    self.fatal(if *op == Arith::Div {
+                    self.error(if *op == Arith::Div {
                         "division by zero attempted"
                     } else {
                         "division by zero attempted in `%'"

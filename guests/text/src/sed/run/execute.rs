@@ -51,7 +51,7 @@ impl<'p> Machine<'p> {
                 self.put(text);
             }
             Kind::Change(text) => {
-                if command.second.is_none() || command.negated || self.ranges[index] == Range::Off {
+                if command.second.is_none() || command.negated || matches!(self.ranges[index], Range::Off | Range::Past) {
                     self.add_missing_newline();
                     self.put(text);
                 }
@@ -89,7 +89,10 @@ impl<'p> Machine<'p> {
                 self.hold.extend_from_slice(&self.space);
             }
             Kind::List(width) => {
-                let text = list(&self.space, width.unwrap_or(self.options.line_length));
+                let mut text = list(&self.space, width.unwrap_or(self.options.line_length));
+                if let Some(end) = text.last_mut() {
+                    *end = self.delimiter;
+                }
                 self.add_missing_newline();
                 self.put(&text);
             }

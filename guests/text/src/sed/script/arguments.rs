@@ -33,7 +33,7 @@ impl Parser<'_> {
                         out.push(byte);
                         continue;
                     }
-                    if pattern && b".*[]^$+?|(){}".contains(&byte) {
+                    if pattern && b".*]^$+?|(){}".contains(&byte) {
                         out.push(b'\\');
                     }
                 } else if byte != b'\n' || !pattern {

@@ -1,0 +1,176 @@
+//! `nl`: lines with numbers.
+
+use crate::options::{self, Needs, No, Spec};
+use crate::program::{Args, Lines, Outcome, Output, bytes, fail, open, or_stdin, usage, warn_file};
+use crate::quote;
+
+/// Which lines of a section have numbers.
+enum Style {
+    All,
+    Filled,
+    None,
+    Matching(regex::bytes::Regex),
+}
+
+fn style(text: &std::ffi::OsStr, section: &str) -> Result<Style, i32> {
+    match bytes(text) {
+        b"a" => Ok(Style::All),
+        b"t" => Ok(Style::Filled),
+        b"n" => Ok(Style::None),
+        [b'p', pattern @ ..] => {
+            let translated = super::expr::translate(&String::from_utf8_lossy(pattern)).map_err(fail)?;
+            let regex = regex::bytes::Regex::new(&translated).map_err(|_| fail("Invalid regular expression"))?;
+            Ok(Style::Matching(regex))
+        }
+        _ => Err(usage(format!("invalid {section} numbering style: {}", quote::plain(text)))),
+    }
+}
+
+struct Numbering {
+    number: i64,
+    start: i64,
+    step: i64,
+    /// Of so many empty lines in a row only the last has a number.
+    join: u64,
+    empty: u64,
+    width: usize,
+    separator: Vec<u8>,
+    format: Format,
+    renumber: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Left,
+    Right,
+    Zeros,
+}
+
+/// `nl`.
+pub fn main(args: Args) -> Outcome {
+    let spec = Spec {
+        short: "b:d:f:h:i:l:n:ps:v:w:",
+        long: &[
+            ("body-numbering", Needs, 'b'),
+            ("section-delimiter", Needs, 'd'),
+            ("footer-numbering", Needs, 'f'),
+            ("header-numbering", Needs, 'h'),
+            ("line-increment", Needs, 'i'),
+            ("join-blank-lines", Needs, 'l'),
+            ("number-format", Needs, 'n'),
+            ("no-renumber", No, 'p'),
+            ("number-separator", Needs, 's'),
+            ("starting-line-number", Needs, 'v'),
+            ("number-width", Needs, 'w'),
+        ],
+        help: "[OPTION]... [FILE]...",
+    };
+    let given = options::parse(args, &spec)?;
+    let number = |letter: char, default: i64, least: i64, what: &str| -> Result<i64, i32> {
+        let Some(value) = given.value(letter) else { return Ok(default) };
+        match value.to_str().and_then(|text| text.trim_start().parse::<i64>().ok()) {
+            Some(value) if value >= least => Ok(value),
+            Some(_) => Err(fail(format!("invalid {what}: {}: Numerical result out of range", quote::plain(value)))),
+            None => Err(fail(format!("invalid {what}: {}", quote::plain(value)))),
+        }
+    };
+    let start = number('v', 1, i64::MIN, "starting line number")?;
+    let format = match given.value('n').map(bytes) {
+        None | Some(b"rn") => Format::Right,
+        Some(b"ln") => Format::Left,
+        Some(b"rz") => Format::Zeros,
+        Some(other) => return Err(usage(format!("invalid line numbering format: {}", quote::plain_bytes(other)))),
+    };
+    let mut numbering = Numbering {
+        number: start,
+        start,
+        step: number('i', 1, i64::MIN, "line number increment")?,
+        join: number('l', 1, 1, "line number of blank lines")? as u64,
+        empty: 0,
+        width: number('w', 6, 1, "line number field width")? as usize,
+        separator: given.value('s').map_or_else(|| b"\t".to_vec(), |text| bytes(text).to_vec()),
+        format,
+        renumber: !given.has('p'),
+    };
+    let styles = [
+        style(given.value('h').unwrap_or("n".as_ref()), "header")?,
+        style(given.value('b').unwrap_or("t".as_ref()), "body")?,
+        style(given.value('f').unwrap_or("n".as_ref()), "footer")?,
+    ];
+    let mark = match given.value('d').map(bytes) {
+        None => b"\\:".to_vec(),
+        Some([one]) => vec![*one, b':'],
+        Some(mark) => mark.to_vec(),
+    };
+    let mut out = Output::new();
+    let mut status = 0;
+    let mut section = 1;
+    for file in or_stdin(given.operands.clone()) {
+        let mut lines = match open(&file) {
+            Ok(input) => Lines::new(input, b'\n'),
+            Err(error) => {
+                out.send();
+                warn_file(&file, &error);
+                status = 1;
+                continue;
+            }
+        };
+        loop {
+            match lines.next_content() {
+                Ok(Some(line)) => numbering.line(line, &mark, &styles, &mut section, &mut out),
+                Ok(None) => break,
+                Err(error) => {
+                    out.send();
+                    warn_file(&file, &error);
+                    status = 1;
+                    break;
+                }
+            }
+        }
+    }
+    Ok(status)
+}
+
+impl Numbering {
+    fn line(&mut self, line: &[u8], mark: &[u8], styles: &[Style; 3], section: &mut usize, out: &mut Output) {
+        if !mark.is_empty()
+            && line.len() <= 3 * mark.len()
+            && !line.is_empty()
+            && line.chunks(mark.len()).all(|part| part == mark)
+        {
+            *section = 3 - line.len() / mark.len();
+            if self.renumber {
+                self.number = self.start;
+            }
+            return out.byte(b'\n');
+        }
+        let numbered = match &styles[*section] {
+            Style::All if self.join > 1 && line.is_empty() => {
+                self.empty += 1;
+                let now = self.empty == self.join;
+                self.empty = if now { 0 } else { self.empty };
+                now
+            }
+            Style::All => true,
+            Style::Filled => !line.is_empty(),
+            Style::None => false,
+            Style::Matching(regex) => regex.is_match(line),
+        };
+        if !line.is_empty() {
+            self.empty = 0;
+        }
+        if numbered {
+            let (number, width) = (self.number, self.width);
+            out.text(match self.format {
+                Format::Left => format!("{number:<width$}"),
+                Format::Right => format!("{number:>width$}"),
+                Format::Zeros => format!("{number:0width$}"),
+            });
+            out.put(&self.separator);
+            self.number = self.number.saturating_add(self.step);
+        } else {
+            out.text(" ".repeat(self.width + self.separator.len()));
+        }
+        out.line(line, b'\n');
+    }
+}
