@@ -243,7 +243,8 @@ fn one(options: &Options, out: &mut Out, file: &[u8]) -> i32 {
                 show(file).into_owned()
             };
             let prefix = if options.format == Format::Bzip2 { "Can't open input file " } else { "" };
-            warn!("{name}: {prefix}{shown}: {}", io::strerror(&error));
+            let stop = if options.format == Format::Bzip2 { "." } else { "" };
+            warn!("{name}: {prefix}{shown}: {}{stop}", io::strerror(&error));
             return 1;
         }
         Ok(stat) if stat.kind() == sys::stat::S_IFDIR => {

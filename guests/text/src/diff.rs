@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 mod format;
+mod line_format;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -28,11 +29,15 @@ const LONG: &[Long] = &[
     ("ignore-tab-expansion", Value::No, 'E'),
     ("ignore-trailing-space", Value::No, 'Z'),
     ("initial-tab", Value::No, 'T'),
+    ("horizon-lines", Value::Yes, '\u{e}'),
     ("label", Value::Yes, 'L'),
+    ("line-format", Value::Yes, '\u{c}'),
     ("minimal", Value::No, 'd'),
     ("new-file", Value::No, 'N'),
+    ("new-line-format", Value::Yes, '\u{a}'),
     ("no-dereference", Value::No, '\u{2}'),
     ("normal", Value::No, '\u{3}'),
+    ("old-line-format", Value::Yes, '\u{9}'),
     ("recursive", Value::No, 'r'),
     ("report-identical-files", Value::No, 's'),
     ("show-c-function", Value::No, 'p'),
@@ -43,6 +48,7 @@ const LONG: &[Long] = &[
     ("suppress-blank-empty", Value::No, '\u{5}'),
     ("suppress-common-lines", Value::No, '\u{6}'),
     ("text", Value::No, 'a'),
+    ("unchanged-line-format", Value::Yes, '\u{b}'),
     ("unified", Value::Maybe, 'U'),
     ("unidirectional-new-file", Value::No, '\u{7}'),
     ("width", Value::Yes, 'W'),
@@ -84,6 +90,8 @@ pub(crate) struct Options {
     labels: Vec<Vec<u8>>,
     exclude: Vec<Vec<u8>>,
     function: Option<Regex>,
+    /// How lines of the old file only, of the new one only and of both are written, when that was asked for.
+    line_formats: Option<[Vec<u8>; 3]>,
     /// The options as they were given, for the heads of a recursive comparison.
     given: Vec<u8>,
 }
@@ -140,6 +148,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
         labels: Vec::new(),
         exclude: Vec::new(),
         function: None,
+        line_formats: None,
         given: Vec::new(),
     };
     let pattern = |text: &[u8]| {
@@ -174,6 +183,16 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
             'e' => options.style = Style::Ed,
             'y' => options.style = Style::SideBySide,
             '\u{3}' => options.style = Style::Normal,
+            '\u{9}'..='\u{c}' => {
+                let value = value.unwrap_or_default();
+                let formats = options.line_formats.get_or_insert_with(|| [b"%l\n"; 3].map(|format| format.to_vec()));
+                match letter {
+                    '\u{9}' => formats[0] = value,
+                    '\u{a}' => formats[1] = value,
+                    '\u{b}' => formats[2] = value,
+                    _ => formats.fill(value),
+                }
+            }
             'q' => options.brief = true,
             's' => options.identical = true,
             'r' => options.recursive = true,
@@ -366,6 +385,10 @@ fn files(options: &Options, out: &mut Out, first: &[u8], second: &[u8], nested: 
         return 1;
     }
     let changes = if same && options.style != Style::SideBySide { Vec::new() } else { changes(options, &old.0, &new.0) };
+    if let Some(formats) = options.line_formats.as_ref().filter(|_| !options.brief) {
+        line_format::write(out, formats, (&old.0, &new.0), &changes);
+        return i32::from(!changes.is_empty());
+    }
     if changes.is_empty() {
         if options.identical {
             out.put(format!("Files {} and {} are identical\n", show(first), show(second)).as_bytes());

@@ -10,3 +10,4 @@ def delpaths($ps): reduce ($ps | sort | reverse | .[]) as $p (.; if $p == [] the
 def del(f): delpaths([path(f)]);
 def _assign(p; r): r as $x | reduce path(p) as $p (.; _setpath($p; $x));
 def _update(p; f): reduce path(p) as $p ([., []]; .[0] as $v | [first($v | getpath($p) | f)] as $r | if $r == [] then [$v, .[1] + [$p]] else [($v | _setpath($p; $r[0])), .[1]] end) | .[1] as $d | .[0] | if $d == [] then . else delpaths($d) end;
+def join($s): if length == 0 then "" else reduce .[] as $i (null; (if . == null then "" else . + $s end) + (if $i == null then "" elif ($i | type) == "number" or ($i | type) == "boolean" then $i | tojson else $i end)) end;

@@ -122,7 +122,9 @@ impl Regex {
         let text = String::from_utf8_lossy(pattern);
         let text = perl_text(&text);
         let syntax = Syntax { ignore_case, lines: true, ..Syntax::default() };
-        let text = surround(&format!("{}{text}", if ignore_case { "(?i)" } else { "" }), around, syntax);
+        let text = format!("{}{text}", if ignore_case { "(?i)" } else { "" });
+        // The half boundaries of the automata are not known here; looking around says the same.
+        let text = if around == Around::Word { format!("(?<!\\w)(?:{text})(?!\\w)") } else { surround(&text, around, syntax) };
         let text = if around == Around::Nothing { format!("(?m){text}") } else { text };
         let regex = fancy_regex::RegexBuilder::new(&text).backtrack_limit(10_000_000).build();
         let regex = regex.map_err(|error| error.to_string())?;
