@@ -259,6 +259,10 @@ fn ratios() {
     );
     let large = database(dir.path());
     write_large(&large, &buffer);
+    // Another command, later: the log is back in the file.
+    let path = large.path().unwrap().to_owned();
+    drop(large);
+    let large = Database::options().path(path).durability(Durability::CrashSafe).open().unwrap();
     let t = large.begin(None).unwrap();
     let (ino, _) = t.lookup(ROOT, "large").unwrap();
     let (mut mine, mut other) = (buffer.clone(), buffer.clone());

@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::options::{Durability, Options};
 use crate::schema;
-use crate::whiteout;
+use crate::{gather, whiteout};
 
 /// What goes into a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +74,15 @@ impl Database {
 
     fn copy_into_file(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let target = Connection::open_with_flags(file_uri(path, "rw")?, flags)?;
+        let mut uri = file_uri(path, "rw")?;
+        if let Some(layer) = gather::layer().and_then(|layer| layer.to_str().ok()) {
+            uri.push_str(&format!("&vfs={layer}&gather=1"));
+        }
+        let target = Connection::open_with_flags(uri, flags)?;
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
-        // A file that is thrown away on any error needs neither a journal nor a sync of each page.
-        target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
+        // A file that is thrown away on any error needs no journal. Its commits sync: only then is everything written.
+        target
+            .execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=NORMAL; PRAGMA main.locking_mode=EXCLUSIVE;")?;
         match compat {
             None => schema::create(&target, self.shared.options.clock.now())?,
             Some(compat) => compat.create(&target)?,

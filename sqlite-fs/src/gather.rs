@@ -3,7 +3,8 @@
 //! SQLite writes every page of a transaction to the log in two small pieces at odd offsets; the kernel takes longer over
 //! those than over the bytes. Here they wait in memory until there is a stretch of them, until the transaction commits or
 //! until someone asks for them. Nobody else can miss what waits: other connections read a frame only after the commit
-//! frame behind it is written, and from there on nothing waits.
+//! frame behind it is written, and from there on nothing waits. A database that is only being filled (`gather=1` in its
+//! URI) is written the same way: nobody else has it yet, and its one commit waits for the disk.
 
 #![expect(unsafe_code, reason = "SQLite's file layer is a table of C functions")]
 
@@ -36,6 +37,8 @@ struct Waiting {
     bytes: Vec<u8>,
     /// A commit frame has begun: nothing waits until the next ordinary one.
     committing: bool,
+    /// It is a database, which knows no frames.
+    is_database: bool,
 }
 
 impl Waiting {
@@ -130,14 +133,15 @@ unsafe extern "C" fn open(
         (*file).pMethods = std::ptr::null();
         let Some(Some(Layer(real))) = BENEATH.get() else { return ffi::SQLITE_CANTOPEN };
         let Some(open) = (**real).xOpen else { return ffi::SQLITE_CANTOPEN };
-        if flags & ffi::SQLITE_OPEN_WAL == 0 {
+        let is_database = flags & ffi::SQLITE_OPEN_MAIN_DB != 0 && ffi::sqlite3_uri_boolean(name, c"gather".as_ptr(), 0) != 0;
+        if flags & ffi::SQLITE_OPEN_WAL == 0 && !is_database {
             return open(*real, name, file, flags, out);
         }
         let log = file.cast::<Log>();
         (*log).real = log.add(1).cast();
         let code = open(*real, name, (*log).real, flags, out);
         if code == ffi::SQLITE_OK {
-            (*log).waiting = Box::into_raw(Box::default());
+            (*log).waiting = Box::into_raw(Box::new(Waiting { is_database, ..Waiting::default() }));
             (*log).base.pMethods = &METHODS;
         }
         code
@@ -184,7 +188,7 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
     unsafe {
         let piece = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(len).unwrap_or(0));
         let (waiting, real) = parts(file);
-        if let Some(commits) = commits(piece) {
+        if let Some(commits) = commits(piece).filter(|_| !waiting.is_database) {
             waiting.committing = commits;
         }
         if !waiting.takes(at.cast_unsigned(), piece.len()) {
@@ -221,7 +225,8 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, 
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once, and uses it no more. What still waits was never committed.
+    // SAFETY: SQLite closes a file once, and uses it no more. What still waits was never committed: a commit either
+    // wrote it or synced the file.
     unsafe {
         drop(Box::from_raw((*file.cast::<Log>()).waiting));
         beneath!((*file.cast::<Log>()).real, xClose())
@@ -262,7 +267,7 @@ pass_on!(control, xFileControl, op: c_int, argument: *mut c_void);
 pass_on!(sector, xSectorSize,);
 pass_on!(device, xDeviceCharacteristics,);
 
-/// Shared memory and mapping are asked of the database's file, never of its log.
+/// Shared memory and mapping are asked of a database that others have too, never of a log.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 1,
     xClose: Some(close),

@@ -47,7 +47,7 @@ impl Whiteouts<'_> {
 }
 
 impl Store {
-    fn hide(&mut self, path: &str) -> Result<(), Fault> {
+    pub(crate) fn hide(&mut self, path: &str) -> Result<(), Fault> {
         if !exists(&self.connection, "main")? {
             self.connection.execute_batch(TABLE)?;
         }

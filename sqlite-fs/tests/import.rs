@@ -521,13 +521,17 @@ fn a_layer_of_an_overlay_comes_in_without_its_base() {
             imported.notes,
             [
                 "the file is a layer over `/srv/base`: what only the base has is not here",
-                "2 names that the layer hides in its base were left out",
                 "1 origins of copied files were left out",
             ]
         );
         assert_eq!(database.check().unwrap(), []);
         assert_eq!(database.reader().unwrap().fs().read("/a/b/c/small").unwrap(), b"small");
+        let transaction = database.begin(None).unwrap();
+        assert!(transaction.whiteouts().hides("/a/gone").unwrap() && transaction.whiteouts().hides("/gone").unwrap());
+        assert!(!transaction.whiteouts().hides("/a").unwrap());
     }
+    let nameless = "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES ('/a/../b')";
+    assert!(matches!(import(&corpus.changed(nameless)), Err(Error::Refused { rule: "name", .. })));
     for lie in [
         "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES (x'00')",
         "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES ('relative')",

@@ -212,8 +212,9 @@ impl Store {
         Ok(())
     }
 
-    /// An overlay's file is one layer: its base lies in a directory of another machine, and cannot come along.
-    pub(super) fn take_overlay(&self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
+    /// An overlay's file is one layer: its base lies in a directory of another machine, and cannot come along. What the
+    /// layer hides of it stays hidden, wherever a base is put again.
+    pub(super) fn take_overlay(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
         if source.has("fs_overlay_config", "value") && source.has("fs_overlay_config", "key") {
             let mut statement =
                 source.connection.prepare("SELECT value FROM fs_overlay_config NOT INDEXED WHERE key='base_path'")?;
@@ -223,25 +224,26 @@ impl Store {
                 imported.note(format!("the file is a layer over `{base}`: what only the base has is not here"));
             }
         }
-        for (table, column, what) in [
-            ("fs_whiteout", "path", "names that the layer hides in its base"),
-            ("fs_origin", "delta_ino", "origins of copied files"),
-        ] {
-            if source.has(table, column) {
-                let mut statement = source.connection.prepare(&format!("SELECT {column} FROM {table} NOT INDEXED"))?;
-                let mut rows = statement.query([])?;
-                let mut count = 0u64;
-                while let Some(row) = rows.next()? {
-                    match row.get_ref(0)? {
-                        ValueRef::Text(path) if column == "path" && path.starts_with(b"/") => {}
-                        ValueRef::Integer(_) if column == "delta_ino" => {}
-                        other => return Err(refused("overlay", format!("`{table}` has {}", other.data_type()))),
-                    }
-                    count += 1;
-                }
-                if count > 0 {
-                    imported.note(format!("{count} {what} were left out"));
-                }
+        if source.has("fs_whiteout", "path") {
+            let mut statement = source.connection.prepare("SELECT path FROM fs_whiteout NOT INDEXED")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let path = text(row, 0, "overlay")?;
+                let names = path.strip_prefix('/').ok_or_else(|| refused("overlay", format!("{path:?} is not absolute")))?;
+                names.split('/').try_for_each(check_name)?;
+                self.run(|store| store.hide(&path))?;
+            }
+        }
+        if source.has("fs_origin", "delta_ino") {
+            let mut statement = source.connection.prepare("SELECT delta_ino FROM fs_origin NOT INDEXED")?;
+            let mut rows = statement.query([])?;
+            let mut count = 0u64;
+            while let Some(row) = rows.next()? {
+                integer(row, 0, "overlay")?;
+                count += 1;
+            }
+            if count > 0 {
+                imported.note(format!("{count} origins of copied files were left out"));
             }
         }
         Ok(())
