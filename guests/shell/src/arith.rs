@@ -22,6 +22,8 @@ pub trait Variables {
     fn set(&mut self, name: &str, value: i64) -> Result<(), String>;
     /// Whether subscripts of this variable are keys and not numbers.
     fn is_associative(&mut self, name: &str) -> bool;
+    /// A subscript that holds quotes or expansions, expanded. `Err` when that failed; it has been said.
+    fn expand(&mut self, subscript: &str) -> Result<String, String>;
     /// The text of an element; a negative index counts from the end.
     fn get_index(&mut self, name: &str, index: i64) -> Result<Option<&str>, String>;
     /// Assigns to an element.

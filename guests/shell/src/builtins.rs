@@ -1,5 +1,6 @@
 //! Builtins: the table, and what several of them share.
 
+mod bind;
 mod completion;
 mod control;
 mod declare;
@@ -8,6 +9,7 @@ mod directory;
 mod echo;
 mod getopts;
 mod help;
+mod history;
 mod jobs;
 mod kill;
 mod limits;
@@ -21,10 +23,10 @@ mod time;
 mod trap;
 mod unset;
 
+pub use bind::Bindings;
 pub use control::exec;
 pub use directory::abbreviate_home;
 pub use test::{Comparison, file_test, files_compare};
-pub use time::format_time;
 
 use crate::exec::Item;
 use crate::shell::{Done, Shell};
@@ -49,8 +51,8 @@ const TABLE: &[(&str, Builtin)] = &[
     (":", Builtin::Plain(control::nothing)),
     ("[", Builtin::Plain(test::bracket)),
     ("alias", Builtin::Plain(lookup::alias)),
-    ("bg", Builtin::Plain(jobs::no_job_control)),
-    ("bind", Builtin::Plain(completion::bind)),
+    ("bg", Builtin::Plain(jobs::background)),
+    ("bind", Builtin::Plain(bind::bind)),
     ("break", Builtin::Plain(control::break_loop)),
     ("builtin", Builtin::Plain(lookup::builtin)),
     ("caller", Builtin::Plain(completion::caller)),
@@ -58,7 +60,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("command", Builtin::Plain(lookup::command)),
     ("compgen", Builtin::Plain(completion::compgen)),
     ("complete", Builtin::Plain(completion::complete)),
-    ("compopt", Builtin::Plain(completion::complete)),
+    ("compopt", Builtin::Plain(completion::compopt)),
     ("continue", Builtin::Plain(control::continue_loop)),
     ("declare", Builtin::Declaring(declare::declare)),
     ("dirs", Builtin::Plain(directory::dirs)),
@@ -70,12 +72,12 @@ const TABLE: &[(&str, Builtin)] = &[
     ("exit", Builtin::Plain(control::exit)),
     ("export", Builtin::Declaring(declare::export)),
     ("false", Builtin::Plain(control::fail)),
-    ("fc", Builtin::Plain(completion::history)),
-    ("fg", Builtin::Plain(jobs::no_job_control)),
+    ("fc", Builtin::Plain(history::fc)),
+    ("fg", Builtin::Plain(jobs::foreground)),
     ("getopts", Builtin::Plain(getopts::getopts)),
     ("hash", Builtin::Plain(lookup::hash)),
     ("help", Builtin::Plain(help::help)),
-    ("history", Builtin::Plain(completion::history)),
+    ("history", Builtin::Plain(history::history)),
     ("jobs", Builtin::Plain(jobs::jobs)),
     ("kill", Builtin::Plain(kill::kill)),
     ("let", Builtin::Plain(control::let_)),

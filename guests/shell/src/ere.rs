@@ -6,7 +6,7 @@ pub fn translate(source: &str) -> Option<String> {
     let mut out = String::with_capacity(source.len() + 16);
     let mut chars = source.chars().peekable();
     let mut depth = 0u32;
-    // Where nothing stands that could be repeated, `*` is an ordinary character.
+    // Where nothing stands that could be repeated, `*` is an error.
     let mut repeatable = false;
     while let Some(c) = chars.next() {
         match c {
@@ -41,14 +41,7 @@ pub fn translate(source: &str) -> Option<String> {
                 repeatable = true;
             }
             ')' => push_literal(&mut out, ')'),
-            '*' | '+' | '?' if !repeatable => {
-                if c == '*' {
-                    push_literal(&mut out, c);
-                    repeatable = true;
-                } else {
-                    return None;
-                }
-            }
+            '*' | '+' | '?' | '{' if !repeatable => return None,
             '*' | '+' | '?' => {
                 out.push(c);
                 // The engine would read `a+?` as a lazy repetition; POSIX repeats the repetition.
@@ -60,7 +53,7 @@ pub fn translate(source: &str) -> Option<String> {
             }
             '{' => {
                 let interval: String = chars.clone().take_while(|c| *c != '}').collect();
-                if repeatable && is_interval(&interval) {
+                if is_interval(&interval) && chars.clone().any(|c| c == '}') {
                     let interval = if interval.starts_with(',') { format!("0{interval}") } else { interval.clone() };
                     out.push('{');
                     out.push_str(&interval);
@@ -70,8 +63,7 @@ pub fn translate(source: &str) -> Option<String> {
                         chars.next();
                     }
                 } else {
-                    push_literal(&mut out, '{');
-                    repeatable = true;
+                    return None;
                 }
             }
             '|' => {

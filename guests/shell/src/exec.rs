@@ -105,9 +105,11 @@ impl Shell {
 
     pub(crate) fn run_untimed(&mut self, pipeline: &Pipeline, last: bool) -> Done {
         if pipeline.negated {
-            self.lenient += 1;
+            // Only where `set -e` is on already: a function called by `! f` that sets it ends the shell.
+            let spared = u32::from(self.on(SetOption::ErrExit));
+            self.lenient += spared;
             let result = self.run_commands(&pipeline.commands, false);
-            self.lenient -= 1;
+            self.lenient -= spared;
             let status = i32::from(result? == 0);
             self.status = status;
             return Ok(status);

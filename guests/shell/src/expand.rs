@@ -106,7 +106,7 @@ impl Shell {
         if self.on(SetOption::BraceExpand) && brace::may_expand(word) {
             let Ok(words) = brace::expand(word, MAX_BRACE_WORDS) else {
                 self.complain("brace expansion: too many words");
-                return Err(Flow::Discard(1));
+                return Err(self.discard());
             };
             for mut word in words {
                 rejoin(&mut word);
@@ -143,6 +143,11 @@ impl Shell {
     /// Expands the value of an assignment.
     pub fn expand_assigned(&mut self, word: &Word) -> Done<String> {
         self.expand_joined(word, Mode::ASSIGNMENT)
+    }
+
+    /// Expands a word to one string in which tildes stand for themselves.
+    pub fn expand_untilded(&mut self, word: &Word) -> Done<String> {
+        self.expand_joined(word, Mode { tilde: Tilde::No, ..Mode::STRING })
     }
 
     /// Expands a word as if it stood between double quotes: here-documents, arithmetic, prompts.
@@ -266,6 +271,9 @@ impl Shell {
     /// Ends the shell after an error that bash does not survive when it is not interactive.
     pub(crate) fn fatal(&mut self, message: impl std::fmt::Display) -> Flow {
         self.complain(message);
+        if self.interactive {
+            return Flow::Discard(1);
+        }
         let plain = self.origin == Origin::CommandString && self.subshell == 0 && !self.on(SetOption::ErrExit);
         self.status = if plain { 127 } else { 1 };
         Flow::Exit(self.status)

@@ -25,6 +25,10 @@ struct Invocation {
     command: bool,
     stdin: bool,
     interactive: bool,
+    login: bool,
+    no_rc: bool,
+    no_profile: bool,
+    rc_file: Option<String>,
     version: bool,
     help: bool,
     options: Vec<(SetOption, bool)>,
@@ -77,8 +81,11 @@ pub fn run(args: &[String]) -> u8 {
         shell.options.set_shopt(*option, *on);
     }
     shell.interactive = invocation.interactive;
+    if invocation.login {
+        shell.options.set_shopt(ShoptOption::LoginShell, true);
+    }
     if invocation.interactive {
-        shell.options.set_shopt(ShoptOption::ExpandAliases, true);
+        shell.become_interactive();
     }
     if let Some(as_commands) = invocation.list_options {
         let args: Vec<String> = ["set", if as_commands { "+o" } else { "-o" }].map(str::to_owned).to_vec();
@@ -104,17 +111,24 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
             "--help" => invocation.help = true,
             "--posix" => invocation.options.push((SetOption::Posix, true)),
             "--verbose" => invocation.options.push((SetOption::Verbose, true)),
-            "--login" | "--noprofile" | "--norc" | "--noediting" | "--debugger" | "--restricted" => {}
-            "--rcfile" | "--init-file" => at += 1,
+            "--login" => invocation.login = true,
+            "--norc" => invocation.no_rc = true,
+            "--noprofile" => invocation.no_profile = true,
+            "--noediting" | "--debugger" | "--restricted" => {}
+            "--rcfile" | "--init-file" => {
+                at += 1;
+                invocation.rc_file = args.get(at).cloned();
+            }
             long if long.starts_with("--") => return Err(long.to_owned()),
             short if short.len() > 1 && short.starts_with(['-', '+']) => {
                 let on = short.starts_with('-');
                 for letter in short.chars().skip(1) {
                     match letter {
-                        'c' if on => invocation.command = true,
+                        'c' => invocation.command = true,
                         's' if on => invocation.stdin = true,
                         'i' if on => invocation.interactive = true,
-                        'l' | 'r' | 'D' => {}
+                        'l' => invocation.login = on,
+                        'r' | 'D' => {}
                         'o' => match args.get(at + 1) {
                             None => invocation.list_options = Some(!on),
                             Some(name) => {
@@ -147,6 +161,12 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
 
 impl Shell {
     fn run_invocation(&mut self, invocation: &Invocation, rest: &[String]) -> Done {
+        if invocation.login && !invocation.no_profile {
+            self.source_profile()?;
+        } else if invocation.interactive && !invocation.no_rc && !self.on(SetOption::Posix) {
+            let file = invocation.rc_file.clone();
+            self.source_rc(file)?;
+        }
         if invocation.command {
             let Some((text, rest)) = rest.split_first() else {
                 let name = self.name.clone();
@@ -240,65 +260,6 @@ impl Shell {
         }
     }
 
-    /// Commands from standard input, taking no more of it than the commands themselves.
-    fn run_stdin(&mut self) -> Done {
-        let mut status = 0;
-        let mut line = 1;
-        loop {
-            let mut text = self.read_source_line(0);
-            if text.is_empty() {
-                return Ok(status);
-            }
-            let first = line;
-            let (list, end) = loop {
-                line += u32::from(text.ends_with('\n'));
-                let mut parser = Parser::starting_at(&text, self.syntax_options(), first);
-                match parser.next() {
-                    Err(error) if error.incomplete || error.message.contains("here-document") => {}
-                    Ok(Some(list))
-                        if parser.take_warnings().is_empty() && parser.rest().trim().is_empty() && !text.ends_with("\\\n") =>
-                    {
-                        break (Ok(Some(list)), false);
-                    }
-                    Ok(None) => break (Ok(None), false),
-                    Err(error) => break (Err(error), false),
-                    Ok(Some(_)) => {}
-                }
-                let more = self.read_source_line(0);
-                if more.is_empty() {
-                    let mut parser = Parser::starting_at(&text, self.syntax_options(), first);
-                    let result = parser.next();
-                    for warning in parser.take_warnings() {
-                        self.complain_at(warning.line, &warning.message);
-                    }
-                    break (result, true);
-                }
-                text.push_str(&more);
-            };
-            match list {
-                Ok(None) => {}
-                Ok(Some(list)) => match self.run_list(&list) {
-                    Ok(code) => status = code,
-                    Err(Flow::Discard(code)) => {
-                        status = code;
-                        self.status = code;
-                        self.lenient = 0;
-                    }
-                    Err(flow) => return Err(flow),
-                },
-                Err(error) => {
-                    self.report_syntax(&error);
-                    status = i32::from(error.status);
-                    self.status = status;
-                    return Err(Flow::Exit(status));
-                }
-            }
-            if end {
-                return Ok(status);
-            }
-        }
-    }
-
     fn import_environment(&mut self) {
         for (name, value) in std::env::vars_os() {
             let name = crate::exec::from_os(&name);
@@ -307,13 +268,26 @@ impl Shell {
                 self.import_function(function, &value);
                 continue;
             }
-            if !is_name(&name) || matches!(name.as_str(), "SHELLOPTS" | "BASHOPTS" | "_" | "PIPESTATUS" | "LINENO" | "BASHPID") {
+            if name == "SHELLOPTS" {
+                self.import_options(&value);
+                continue;
+            }
+            if !is_name(&name) || matches!(name.as_str(), "BASHOPTS" | "_" | "PIPESTATUS" | "LINENO" | "BASHPID") {
                 continue;
             }
             let variable = self.variables.entry(&name);
             variable.attributes = Attributes::EXPORT;
             variable.value = Value::Scalar(value);
         }
+    }
+
+    /// SHELLOPTS from the environment: what the shell that started us has switched on.
+    fn import_options(&mut self, value: &str) {
+        for option in value.split(':').filter_map(SetOption::named) {
+            self.switch(option, true);
+        }
+        let variable = self.variables.entry("SHELLOPTS");
+        variable.attributes = variable.attributes.with(Attributes::EXPORT);
     }
 
     fn import_function(&mut self, name: &str, text: &str) {
@@ -344,6 +318,7 @@ impl Shell {
         };
         set_if_missing(self, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         set_if_missing(self, "TERM", "dumb");
+        set_if_missing(self, "SHELL", "/bin/bash");
         let hostname =
             std::fs::read_to_string("/etc/hostname").map_or_else(|_| "sandbox".to_owned(), |text| text.trim().to_owned());
         set_if_missing(self, "HOSTNAME", &hostname);
@@ -359,7 +334,7 @@ impl Shell {
             ("OSTYPE", "linux-gnu"),
             ("BASH_LOADABLES_PATH", ""),
         ] {
-            if name == "PS4" {
+            if matches!(name, "PS4" | "HOSTTYPE" | "MACHTYPE" | "OSTYPE") {
                 set_if_missing(self, name, value);
             } else if name != "BASH_LOADABLES_PATH" {
                 self.set_plain(name, value);

@@ -12,6 +12,7 @@ pub mod bytes;
 pub mod ere;
 pub mod exec;
 pub mod expand;
+pub mod interactive;
 pub mod invoke;
 pub mod pattern;
 pub mod print;

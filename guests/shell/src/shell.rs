@@ -63,6 +63,15 @@ pub struct Frame {
     pub arguments: Vec<String>,
 }
 
+/// A resource's limits as `ulimit` was told them; `None` is unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The one in force.
+    pub soft: Option<u64>,
+    /// How far the other may be raised.
+    pub hard: Option<u64>,
+}
+
 /// How the shell got its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -161,7 +170,7 @@ pub struct Shell {
     /// Signals that a `wait` noticed and whose traps have not run yet.
     pub signals_seen: u64,
     /// What `ulimit` was told.
-    pub limits: Vec<(char, String)>,
+    pub limits: Vec<(char, Limit)>,
     /// When the shell started, in nanoseconds since 1970.
     pub started: i128,
     /// The EXIT trap is running or has run.
@@ -180,6 +189,12 @@ pub struct Shell {
     pub completions: Vec<(String, String)>,
     /// How often the first character of PS4 is repeated.
     pub trace_level: u32,
+    /// The commands that `history` knows.
+    pub history: crate::state::history::History,
+    /// How many command lines have been run: `\#` in a prompt.
+    pub command_number: u32,
+    /// Key bindings.
+    pub bindings: crate::builtins::Bindings,
 }
 
 impl Shell {
@@ -236,6 +251,9 @@ impl Shell {
             break_status: 0,
             completions: Vec::new(),
             trace_level: 0,
+            history: crate::state::history::History::default(),
+            command_number: 1,
+            bindings: crate::builtins::Bindings::default(),
         }
     }
 
@@ -258,6 +276,18 @@ impl Shell {
         syntax::Options { posix: self.on(SetOption::Posix), extglob: self.shopt(ShoptOption::ExtGlob), aliases }
     }
 
+    /// How a command stops after an error that drops the rest of the line: `set -e` makes it the end of the shell.
+    #[must_use]
+    pub fn discard(&self) -> Flow {
+        if self.on(SetOption::ErrExit) && !self.interactive { Flow::Exit(1) } else { Flow::Discard(1) }
+    }
+
+    /// How bash goes back to reading commands, whatever it is in: a command string has none left to read.
+    #[must_use]
+    pub fn abandon(&self) -> Flow {
+        if self.origin == Origin::CommandString { Flow::Exit(1) } else { Flow::Discard(1) }
+    }
+
     /// Writes a message as `bash: line N: message`.
     pub fn complain(&mut self, message: impl Display) {
         let line = self.line;
@@ -267,8 +297,10 @@ impl Shell {
     /// Writes a message about another line.
     pub fn complain_at(&mut self, line: u32, message: impl Display) {
         let source = self.frames.last().map(|frame| frame.source.to_string()).filter(|source| !source.is_empty());
-        let name = source.unwrap_or_else(|| self.name.clone());
-        let text = if self.interactive { format!("{name}: {message}\n") } else { format!("{name}: line {line}: {message}\n") };
+        let text = match source {
+            None if self.interactive => format!("{}: {message}\n", self.name.rsplit('/').next().unwrap_or_default()),
+            source => format!("{}: line {line}: {message}\n", source.unwrap_or_else(|| self.name.clone())),
+        };
         self.write_error(&text);
     }
 

@@ -4,6 +4,7 @@ pub mod assign;
 pub mod associative;
 pub mod computed;
 pub mod hash;
+pub mod history;
 pub mod jobs;
 pub mod options;
 pub mod output;

@@ -63,6 +63,11 @@ pub struct Parser {
     alias_next: Option<usize>,
     /// `alias_uses` may grow only so much between two tokens.
     alias_count: u32,
+    /// The text holds joined lines; those that were joined inside of a token are taken out, and their places kept.
+    may_join: bool,
+    joints: Vec<usize>,
+    /// The last command was ended by the end of the text.
+    at_end: bool,
 }
 
 /// An alias whose text is being read: it is not expanded again inside itself.
@@ -99,6 +104,9 @@ impl Parser {
             alias_uses: Vec::new(),
             alias_next: None,
             alias_count: 0,
+            may_join: source.contains("\\\n"),
+            joints: Vec::new(),
+            at_end: false,
         }
     }
 
@@ -107,6 +115,7 @@ impl Parser {
     pub fn next(&mut self) -> Result<Option<List>, SyntaxError> {
         self.alias_count = 0;
         self.extra_lines = 0;
+        self.at_end = false;
         self.complete_command()
     }
 
@@ -124,6 +133,11 @@ impl Parser {
         std::mem::take(&mut self.warnings)
     }
 
+    /// Whether a here-document was ended by the end of the text.
+    pub fn wants_heredoc(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.message.contains("delimited by end-of-file"))
+    }
+
     /// The line that will be read next, from 1.
     pub fn line(&mut self) -> u32 {
         self.line_at(self.pos)
@@ -132,6 +146,11 @@ impl Parser {
     /// How many bytes of the text (as it is after alias expansion) have been read.
     pub fn position(&self) -> usize {
         self.pos
+    }
+
+    /// Whether the last command was ended by the end of the text and not by that of a line.
+    pub fn stopped_at_end(&self) -> bool {
+        self.at_end
     }
 
     /// The text that has not been read yet.

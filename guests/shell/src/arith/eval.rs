@@ -54,7 +54,7 @@ struct Evaluation<'a, V: ?Sized> {
 enum Target<'a> {
     Variable(&'a str),
     Index(&'a str, i64),
-    Key(&'a str, &'a str),
+    Key(&'a str, std::borrow::Cow<'a, str>),
 }
 
 fn from_variables(message: String) -> ArithError {
@@ -120,8 +120,20 @@ impl<V: Variables + ?Sized> Evaluation<'_, V> {
     fn target<'p>(&mut self, place: &'p Place) -> Result<Target<'p>, ArithError> {
         let name = place.name.as_str();
         let Some(subscript) = &place.subscript else { return Ok(Target::Variable(name)) };
+        let text = subscript.text.as_str();
+        let expands = text.contains(['$', '`', '"', '\\']);
         if self.variables.is_associative(name) {
-            return Ok(Target::Key(name, &subscript.text));
+            let key = if expands || text.contains('\'') {
+                self.variables.expand(text).map_err(from_variables)?.into()
+            } else {
+                text.into()
+            };
+            return Ok(Target::Key(name, key));
+        }
+        if expands {
+            let text = self.variables.expand(text).map_err(from_variables)?;
+            let expression = super::parse::parse(&text, self.depth)?;
+            return evaluate(&expression, self.variables, self.depth + 1).map(|index| Target::Index(name, index));
         }
         let expression = subscript.expression.as_ref().map_err(Clone::clone)?;
         evaluate(expression, self.variables, self.depth).map(|index| Target::Index(name, index))

@@ -18,6 +18,9 @@ impl Variables for Map {
     fn is_associative(&mut self, name: &str) -> bool {
         name == "map"
     }
+    fn expand(&mut self, subscript: &str) -> Result<String, String> {
+        Ok(subscript.to_owned())
+    }
     fn get_index(&mut self, name: &str, index: i64) -> Result<Option<&str>, String> {
         Ok(self.0.get(&format!("{name}[{index}]")).map(String::as_str))
     }

@@ -3,10 +3,6 @@
 use super::{names, parse_options};
 use crate::shell::{Done, Flow, Shell};
 
-pub(super) fn bind(_: &mut Shell, _: &[String]) -> Done {
-    Ok(0)
-}
-
 /// Completion specifications are kept and shown; nobody completes by them here.
 pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     let name = args.first().map_or("complete", String::as_str);
@@ -34,6 +30,9 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
         }
         return Ok(status);
     }
+    if commands.is_empty() && !has('D') && !has('E') && !has('I') {
+        return Ok(shell.usage("complete"));
+    }
     let mut text = String::new();
     for (letter, value) in &options {
         text.push_str(&format!("-{letter} "));
@@ -49,20 +48,40 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     Ok(0)
 }
 
-/// There is no history where nobody types.
-pub(super) fn history(shell: &mut Shell, args: &[String]) -> Done {
-    let name = args.first().map_or("history", String::as_str);
-    let (_, at) = match parse_options(args, if name == "fc" { "e:lnrs" } else { "acd:nprsw" }) {
-        Ok(parsed) => parsed,
-        Err(wrong) => return Ok(shell.refuse_parsed(name, &wrong)),
-    };
-    match args.get(at) {
-        Some(text) if name == "history" && at == 1 && text.parse::<i64>().is_err() => {
-            shell.complain(format_args!("history: {text}: numeric argument required"));
-            Ok(1)
+/// `compopt`: options of a completion that is being made, or of one that is kept.
+pub(super) fn compopt(shell: &mut Shell, args: &[String]) -> Done {
+    const OPTIONS: &[&str] =
+        &["bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs"];
+    let mut at = 1;
+    let mut everywhere = false;
+    while let Some(arg) = args.get(at).filter(|arg| arg.starts_with(['-', '+']) && arg.len() > 1) {
+        match arg.as_str() {
+            "-o" | "+o" => {
+                at += 1;
+                let name = args.get(at).map_or("", String::as_str);
+                if !OPTIONS.contains(&name) {
+                    shell.complain(format_args!("compopt: {name}: invalid option name"));
+                    return Ok(2);
+                }
+            }
+            "-D" | "-E" | "-I" => everywhere = true,
+            other => return Ok(shell.refuse_option("compopt", other)),
         }
-        _ => Ok(0),
+        at += 1;
     }
+    let names = args.get(at..).unwrap_or_default();
+    if names.is_empty() && !everywhere {
+        shell.complain("compopt: not currently executing completion function");
+        return Ok(1);
+    }
+    let mut status = 0;
+    for name in names {
+        if !shell.completions.iter().any(|(own, _)| own == name) {
+            shell.complain(format_args!("compopt: {name}: no completion specification"));
+            status = 1;
+        }
+    }
+    Ok(status)
 }
 
 pub(super) fn logout(shell: &mut Shell, _: &[String]) -> Done {
@@ -99,14 +118,21 @@ pub(super) fn caller(shell: &mut Shell, args: &[String]) -> Done {
     Ok(0)
 }
 
+/// What `-A` takes.
+const ACTIONS: &[&str] = &[
+    "alias", "arrayvar", "binding", "builtin", "command", "directory", "disabled", "enabled", "export", "file", "function",
+    "group", "helptopic", "hostname", "job", "keyword", "running", "service", "setopt", "shopt", "signal", "stopped", "user",
+    "variable",
+];
+
 pub(super) fn compgen(shell: &mut Shell, args: &[String]) -> Done {
     let (options, at) = match parse_options(args, "abcdefgjksuvo:A:G:W:F:C:X:P:S:") {
         Ok(parsed) => parsed,
         Err(wrong) => return Ok(shell.refuse_parsed("compgen", &wrong)),
     };
     let prefix = args.get(at).cloned().unwrap_or_default();
+    let option = |wanted: char| options.iter().rev().find(|(letter, _)| *letter == wanted).map(|(_, value)| value.clone());
     let mut words: Vec<String> = Vec::new();
-    let (mut before, mut after) = (String::new(), String::new());
     for (letter, value) in &options {
         let action = match letter {
             'A' => value.as_str(),
@@ -116,84 +142,158 @@ pub(super) fn compgen(shell: &mut Shell, args: &[String]) -> Done {
             'd' => "directory",
             'e' => "export",
             'f' => "file",
+            'g' => "group",
+            'j' => "job",
             'k' => "keyword",
+            's' => "service",
+            'u' => "user",
             'v' => "variable",
-            'W' => {
-                words.extend(split_list(shell, value)?);
-                continue;
-            }
-            'G' => {
-                words.extend(shell.glob(&[(value.as_str(), false)]).unwrap_or_default());
-                continue;
-            }
-            'P' => {
-                before.clone_from(value);
-                continue;
-            }
-            'S' => {
-                after.clone_from(value);
-                continue;
-            }
             _ => continue,
         };
-        const ACTIONS: &[&str] = &[
-            "alias",
-            "arrayvar",
-            "binding",
-            "builtin",
-            "command",
-            "directory",
-            "disabled",
-            "enabled",
-            "export",
-            "file",
-            "function",
-            "group",
-            "helptopic",
-            "hostname",
-            "job",
-            "keyword",
-            "running",
-            "service",
-            "setopt",
-            "shopt",
-            "signal",
-            "stopped",
-            "user",
-            "variable",
-        ];
         if !ACTIONS.contains(&action) {
             shell.complain(format_args!("compgen: {action}: invalid action name"));
             return Ok(2);
         }
         words.extend(action_words(shell, action, &prefix));
     }
+    if let Some(pattern) = option('G') {
+        words.extend(shell.glob(&[(pattern.as_str(), false)]).unwrap_or_default());
+    }
+    if let Some(list) = option('W') {
+        match split_list(shell, &list) {
+            Ok(list) => words.extend(list),
+            Err(Flow::Discard(status)) => return Ok(status),
+            Err(flow) => return Err(flow),
+        }
+    }
     words.retain(|word| word.starts_with(&prefix));
+    if let Some(function) = option('F') {
+        shell.complain("compgen: warning: -F option may not work as you expect");
+        words.extend(call_completer(shell, &function, &prefix)?);
+    }
+    if let Some(command) = option('C') {
+        shell.complain("compgen: warning: -C option may not work as you expect");
+        words.extend(run_completer(shell, &command, &prefix)?);
+    }
+    if let Some(filter) = option('X') {
+        let (wanted, pattern) = match filter.strip_prefix('!') {
+            Some(pattern) => (true, pattern),
+            None => (false, filter.as_str()),
+        };
+        let pattern = shell.compile_pattern(&pattern.replace('&', &prefix), false);
+        words.retain(|word| pattern.matches(word) == wanted);
+    }
+    let fallback = options.iter().filter(|(letter, _)| *letter == 'o').map(|(_, value)| value.as_str());
+    for kind in fallback {
+        match kind {
+            "default" | "bashdefault" if words.is_empty() => words = action_words(shell, "file", &prefix),
+            "dirnames" if words.is_empty() => words = action_words(shell, "directory", &prefix),
+            "plusdirs" => words.extend(action_words(shell, "directory", &prefix)),
+            _ => {}
+        }
+    }
+    let (before, after) = (option('P').unwrap_or_default(), option('S').unwrap_or_default());
     let text: String = words.iter().map(|word| format!("{before}{word}{after}\n")).collect();
     shell.write(&text);
     Ok(i32::from(words.is_empty()))
 }
 
-fn split_list(shell: &mut Shell, text: &str) -> Result<Vec<String>, Flow> {
-    let expanded = match crate::syntax::parse_shell_word(text, shell.syntax_options()) {
-        Ok(word) => shell.expand_string(&word)?,
-        Err(_) => text.to_owned(),
+/// `-F`: the function leaves its answer in COMPREPLY.
+fn call_completer(shell: &mut Shell, function: &str, prefix: &str) -> Done<Vec<String>> {
+    if !shell.functions.contains_key(function) {
+        return Ok(Vec::new());
+    }
+    shell.set_array("COMP_WORDS", []);
+    for (name, value) in [("COMP_CWORD", "-1"), ("COMP_LINE", ""), ("COMP_POINT", "0"), ("COMP_TYPE", "9"), ("COMP_KEY", "9")] {
+        shell.set_plain(name, value);
+    }
+    let status = shell.status;
+    shell.call_function(&[function.to_owned(), "compgen".to_owned(), prefix.to_owned(), String::new()])?;
+    shell.status = status;
+    let reply = match shell.value("COMPREPLY") {
+        crate::state::variables::Value::Indexed(map) => map.into_values().collect(),
+        crate::state::variables::Value::Scalar(text) => vec![text],
+        _ => Vec::new(),
     };
-    let ifs = shell.ifs();
-    Ok(expanded.split(|c| ifs.contains(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect())
+    for name in ["COMPREPLY", "COMP_WORDS", "COMP_CWORD", "COMP_LINE", "COMP_POINT", "COMP_TYPE", "COMP_KEY"] {
+        shell.unset_variable(name);
+    }
+    Ok(reply)
 }
+
+/// `-C`: the command writes its answer.
+fn run_completer(shell: &mut Shell, command: &str, prefix: &str) -> Done<Vec<String>> {
+    let call = format!("$({command} compgen {} '')", crate::quote::single(prefix));
+    let output = match crate::syntax::parse_shell_word(&call, shell.syntax_options()) {
+        Ok(word) => shell.expand_string(&word)?,
+        Err(_) => String::new(),
+    };
+    Ok(output.lines().map(str::to_owned).collect())
+}
+
+/// `-W`: the list is split where IFS is not quoted, then each word is expanded.
+fn split_list(shell: &mut Shell, text: &str) -> Result<Vec<String>, Flow> {
+    let ifs = shell.ifs();
+    let mut pieces = vec![String::new()];
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let Some(piece) = pieces.last_mut() else { break };
+        match (c, quote) {
+            ('\\', quote) if quote != Some('\'') => {
+                piece.push(c);
+                piece.extend(chars.next());
+            }
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                piece.push(c);
+            }
+            (c, Some(open)) => {
+                piece.push(c);
+                if c == open {
+                    quote = None;
+                }
+            }
+            (c, None) if ifs.contains(c) => pieces.push(String::new()),
+            (c, None) => piece.push(c),
+        }
+    }
+    let mut words = Vec::new();
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        match crate::syntax::parse_shell_word(piece, shell.syntax_options()) {
+            Ok(word) => words.push(shell.expand_string(&word)?),
+            Err(_) => {
+                shell.complain(format_args!("{piece}: bad substitution"));
+                return Err(Flow::Discard(1));
+            }
+        }
+    }
+    Ok(words)
+}
+
+/// The first fields of a file of records separated by colons.
+fn first_fields(file: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| line.split(':').next()).map(str::to_owned).collect()
+}
+
+const KEYWORDS: [&str; 22] = [
+    "if", "then", "else", "elif", "fi", "time", "for", "in", "until", "while", "do", "done", "case", "esac", "coproc", "select",
+    "function", "{", "}", "[[", "]]", "!",
+];
 
 fn action_words(shell: &mut Shell, action: &str, prefix: &str) -> Vec<String> {
     let mut words: Vec<String> = match action {
         "alias" => shell.aliases.keys().cloned().collect(),
         "builtin" => names().map(str::to_owned).collect(),
         "function" => shell.functions.keys().cloned().collect(),
-        "keyword" => [
-            "if", "then", "else", "elif", "fi", "time", "for", "in", "until", "while", "do", "done", "case", "esac", "coproc",
-            "select", "function", "{", "}", "[[", "]]", "!",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        "keyword" => KEYWORDS.map(str::to_owned).to_vec(),
+        "helptopic" => super::help::topics().map(str::to_owned).collect(),
+        "user" => first_fields("/etc/passwd"),
+        "group" => first_fields("/etc/group"),
+        "arrayvar" => shell.variables.iter().filter(|(_, variable)| variable.is_array()).map(|(name, _)| name.clone()).collect(),
+        "enabled" => names().filter(|name| !shell.disabled.contains(*name)).map(str::to_owned).collect(),
+        "disabled" => shell.disabled.iter().cloned().collect(),
         "variable" => shell.variables.iter().filter(|(_, variable)| variable.is_set()).map(|(name, _)| name.clone()).collect(),
         "export" => shell
             .variables
@@ -204,6 +304,8 @@ fn action_words(shell: &mut Shell, action: &str, prefix: &str) -> Vec<String> {
         "command" => {
             let mut all: Vec<String> = names().map(str::to_owned).collect();
             all.extend(shell.functions.keys().cloned());
+            all.extend(shell.aliases.keys().cloned());
+            all.extend(KEYWORDS.map(str::to_owned));
             let path = shell.get("PATH").unwrap_or_default();
             for directory in path.split(':').filter(|directory| !directory.is_empty()) {
                 if let Ok(entries) = std::fs::read_dir(crate::exec::os(directory)) {
@@ -221,7 +323,7 @@ fn action_words(shell: &mut Shell, action: &str, prefix: &str) -> Vec<String> {
         "signal" => (1..=31).filter_map(crate::state::signals::signal_name).map(|name| format!("SIG{name}")).collect(),
         _ => Vec::new(),
     };
-    if !matches!(action, "keyword" | "signal") {
+    if !matches!(action, "keyword" | "signal" | "user" | "group") {
         words.sort();
         words.dedup();
     }

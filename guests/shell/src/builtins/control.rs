@@ -25,7 +25,7 @@ fn loop_count(shell: &mut Shell, args: &[String]) -> Done<Result<u32, i32>> {
     let at = if args.get(1).map(String::as_str) == Some("--") { 2 } else { 1 };
     if args.len() > at + 1 {
         shell.complain(format_args!("{name}: too many arguments"));
-        return Err(Flow::Discard(1));
+        return Err(shell.abandon());
     }
     let Some(text) = args.get(at) else { return Ok(Ok(1)) };
     match text.parse::<i64>() {
@@ -69,7 +69,7 @@ fn status_operand(shell: &mut Shell, args: &[String], default: i32) -> Done {
     };
     if args.len() > at + 1 {
         shell.complain(format_args!("{name}: too many arguments"));
-        return Err(Flow::Discard(1));
+        return Err(shell.abandon());
     }
     Ok((number & 0xff) as i32)
 }
@@ -106,7 +106,7 @@ pub(super) fn shift(shell: &mut Shell, args: &[String]) -> Done {
     };
     if args.len() > at + 1 {
         shell.complain("shift: too many arguments");
-        return Err(Flow::Discard(1));
+        return Err(shell.abandon());
     }
     let Ok(count) = usize::try_from(count) else {
         shell.complain(format_args!("shift: {count}: shift count out of range"));

@@ -403,6 +403,11 @@ fn apply_one(shell: &mut Shell, builtin: &str, target: Target<'_>, wishes: &Wish
     if wishes.global {
         return apply_globally(shell, builtin, Target { name, subscript, append, value }, wishes);
     }
+    if subscript.is_some() && matches!(builtin, "export" | "readonly") {
+        let subscript = subscript.unwrap_or_default();
+        shell.complain(format_args!("{builtin}: `{name}[{subscript}]': not a valid identifier"));
+        return Ok(false);
+    }
     let readonly_now = |shell: &Shell, name: &str| {
         shell.variables.get(name).is_some_and(|variable| variable.attributes.has(Attributes::READONLY))
     };
@@ -413,17 +418,14 @@ fn apply_one(shell: &mut Shell, builtin: &str, target: Target<'_>, wishes: &Wish
             shell.complain(format_args!("{builtin}: {name}: readonly variable"));
             return Ok(false);
         }
-        let temporary = shell.variables.get(&name).filter(|variable| variable.scope > scope).cloned();
         let (variable, fresh) = shell.variables.local_entry(&name);
-        if fresh {
-            let inherited = temporary.or(outer);
-            let dynamic = inherited.as_ref().is_some_and(|outer| outer.attributes.has(Attributes::DYNAMIC));
-            if let Some(outer) = inherited
-                && (wishes.inherit || shell.options.shopt(ShoptOption::LocalVarInherit) || outer.scope > scope)
-                && !dynamic
-            {
+        variable.temporary = false;
+        if fresh && let Some(outer) = outer.filter(|outer| !outer.attributes.has(Attributes::DYNAMIC)) {
+            if wishes.inherit || shell.options.shopt(ShoptOption::LocalVarInherit) || outer.temporary {
                 variable.value = outer.value;
                 variable.attributes = outer.attributes.without(Attributes::NAMEREF);
+            } else if outer.attributes.has(Attributes::EXPORT) {
+                variable.attributes = Attributes::EXPORT;
             }
         }
     }
@@ -479,7 +481,9 @@ fn set_up(
     if wishes.add.has(Attributes::NAMEREF) {
         return make_reference(shell, builtin, name, value, wishes);
     }
-    if wishes.associative || wishes.indexed || subscript.is_some() {
+    // `readonly -a x` without a value makes no array of it.
+    let arrays = builtin != "readonly" || value.is_some();
+    if arrays && (wishes.associative || wishes.indexed) || subscript.is_some() {
         shell.declare_array(name, wishes.associative);
     }
     // Attributes that change values come first; readonly comes last, or the value could not be set.
@@ -533,6 +537,15 @@ fn make_reference(shell: &mut Shell, builtin: &str, name: &str, value: Option<As
             shell.complain(format_args!("{builtin}: `{target}': invalid variable name for name reference"));
             return Ok(false);
         }
+    }
+    if target.is_none()
+        && let Some(old) = shell.variables.get(name).and_then(|variable| variable.scalar()).map(str::to_owned)
+        && !old.is_empty()
+        && !is_name(&old)
+        && split_subscript(&old).is_none()
+    {
+        shell.complain(format_args!("{builtin}: `{old}': invalid variable name for name reference"));
+        return Ok(false);
     }
     let variable = shell.variables.entry(name);
     if variable.is_array() {

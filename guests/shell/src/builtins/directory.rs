@@ -34,6 +34,16 @@ fn normalize(base: &str, path: &str) -> String {
     format!("{slashes}{}", parts.join("/"))
 }
 
+/// Whether all that `..` steps back from is there.
+fn steps_exist(base: &str, path: &str) -> bool {
+    let mut at = 0;
+    path.split('/').all(|part| {
+        let before = path.get(..at).unwrap_or_default();
+        at += part.len() + 1;
+        part != ".." || before.is_empty() || is_directory(&normalize(base, before))
+    })
+}
+
 fn is_directory(path: &str) -> bool {
     sys::stat(Path::new(&crate::exec::os(path)), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR)
 }
@@ -42,6 +52,8 @@ impl Shell {
     /// Changes the working directory and what the variables say of it. `Err` is what is wrong.
     pub(crate) fn change_directory(&mut self, path: &str, physical: bool) -> Result<(), String> {
         self.output.flush();
+        // A `..` takes away only what is there: bash then lets the system say what is wrong.
+        let physical = physical || !steps_exist(&self.directory, path);
         let logical = normalize(&self.directory, path);
         let target = if physical { path.to_owned() } else { logical.clone() };
         if path.is_empty() {

@@ -21,7 +21,7 @@ pub(super) fn getopts(shell: &mut Shell, args: &[String]) -> Done {
     };
     let silent = spec.starts_with(':');
     let spec = spec.trim_start_matches(':');
-    let index = shell.get("OPTIND").and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(1).max(1);
+    let index = shell.get("OPTIND").and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(1).clamp(1, words.len() + 1);
     step(shell, &name, spec, silent, &words, index)
 }
 

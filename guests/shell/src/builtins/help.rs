@@ -100,6 +100,11 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ("wait", r"wait [-fn] [-p var] [id ...]", "Waits for jobs."),
 ];
 
+/// What `help` knows of.
+pub(super) fn topics() -> impl Iterator<Item = &'static str> {
+    TEXTS.iter().map(|entry| entry.0)
+}
+
 /// How a builtin is used.
 pub(super) fn synopsis(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)

@@ -5,12 +5,49 @@ use std::io;
 use super::parse_options;
 use crate::shell::{Done, Shell};
 use crate::state::jobs::Job;
+use crate::state::options::SetOption;
 use crate::state::signals::signal_description;
 
-pub(super) fn no_job_control(shell: &mut Shell, args: &[String]) -> Done {
+/// The job that an operand names, or the current one. `Err` is the status after saying why there is none.
+fn operand_job(shell: &mut Shell, args: &[String]) -> Result<usize, i32> {
     let name = args.first().map_or("", String::as_str);
-    shell.complain(format_args!("{name}: no job control"));
-    Ok(1)
+    if !shell.on(SetOption::Monitor) {
+        shell.complain(format_args!("{name}: no job control"));
+        return Err(1);
+    }
+    let spec = args.get(1).map_or("", String::as_str);
+    let found = shell.jobs.find(spec);
+    found.map_err(|_| {
+        let shown = if spec.is_empty() { "current" } else { spec };
+        shell.complain(format_args!("{name}: {shown}: no such job"));
+        1
+    })
+}
+
+pub(super) fn foreground(shell: &mut Shell, args: &[String]) -> Done {
+    let number = match operand_job(shell, args) {
+        Ok(number) => number,
+        Err(status) => return Ok(status),
+    };
+    let text = shell.jobs.list.iter().find(|job| job.number == number).map(|job| job.text.clone()).unwrap_or_default();
+    shell.write(&format!("{text}\n"));
+    shell.output.flush();
+    match wait_job(shell, number) {
+        Waiting::Ended(status) => Ok(status),
+        Waiting::Interrupted(status) => after_interruption(shell, status),
+        Waiting::NoSuch => Ok(127),
+    }
+}
+
+/// Jobs here never stop, so one that is asked to go on in the background already does.
+pub(super) fn background(shell: &mut Shell, args: &[String]) -> Done {
+    match operand_job(shell, args) {
+        Ok(number) => {
+            shell.complain(format_args!("bg: job {number} already in background"));
+            Ok(0)
+        }
+        Err(status) => Ok(status),
+    }
 }
 
 pub(super) fn suspend(shell: &mut Shell, _: &[String]) -> Done {

@@ -1,7 +1,7 @@
 //! `umask`, `ulimit`, `times`.
 
 use super::parse_options;
-use crate::shell::{Done, Shell};
+use crate::shell::{Done, Limit, Shell};
 
 pub(super) fn umask(shell: &mut Shell, args: &[String]) -> Done {
     let (options, at) = match parse_options(args, "pS") {
@@ -122,47 +122,118 @@ const RESOURCES: &[(char, &str, &str)] = &[
     ('x', "file locks", "(-x) "),
 ];
 
-fn limit(letter: char) -> String {
+/// What a sandbox starts with.
+fn first_limit(letter: char) -> Limit {
+    let both = |value| Limit { soft: value, hard: value };
     match letter {
-        'c' | 'e' | 'r' => "0".to_owned(),
-        'n' => "1024".to_owned(),
-        'p' => "8".to_owned(),
-        's' => "8192".to_owned(),
-        _ => "unlimited".to_owned(),
+        'c' => Limit { soft: Some(0), hard: None },
+        'e' | 'r' => both(Some(0)),
+        'n' => Limit { soft: Some(1024), hard: Some(1_048_576) },
+        'p' => both(Some(8)),
+        's' => Limit { soft: Some(8192), hard: None },
+        _ => both(None),
     }
 }
 
-/// Shows limits. The sandbox's real ones are the host's to set: a request to change one is taken and kept for show.
+/// How many bytes one unit of a resource is.
+fn unit(letter: char) -> u64 {
+    match letter {
+        'c' | 'd' | 'f' | 'l' | 'm' | 's' | 'v' => 1024,
+        'p' => 512,
+        _ => 1,
+    }
+}
+
+fn shown(limit: Option<u64>) -> String {
+    limit.map_or("unlimited".to_owned(), |value| value.to_string())
+}
+
+impl Shell {
+    fn limit(&self, letter: char) -> Limit {
+        self.limits.iter().rev().find(|(own, _)| *own == letter).map_or_else(|| first_limit(letter), |(_, limit)| *limit)
+    }
+
+    /// The descriptor that is the first too many, when `ulimit -n` was used.
+    pub(crate) fn descriptor_limit(&self) -> Option<u64> {
+        if self.limits.is_empty() { None } else { self.limit('n').soft }
+    }
+}
+
+/// Shows and sets limits. The sandbox's real ones are the host's to set: these are kept, and `-n` is obeyed.
 pub(super) fn ulimit(shell: &mut Shell, args: &[String]) -> Done {
     let (options, at) = match parse_options(args, "HSabcdefiklmnpqrstuvxPRT") {
         Ok(parsed) => parsed,
         Err(wrong) => return Ok(shell.refuse_parsed("ulimit", &wrong)),
     };
-    if options.iter().any(|(letter, _)| *letter == 'a') {
-        let text: String = RESOURCES
-            .iter()
-            .map(|&(letter, name, unit)| {
-                let width = 40usize.saturating_sub(name.len());
-                format!("{name}{unit:>width$}{}\n", limit(letter))
-            })
-            .collect();
+    let has = |wanted: char| options.iter().any(|(letter, _)| *letter == wanted);
+    let (hard, soft) = (has('H'), has('S'));
+    let chosen = |limit: Limit| if hard && !soft { limit.hard } else { limit.soft };
+    let describe = |shell: &Shell, &(letter, name, unit): &(char, &str, &str)| {
+        let width = 40usize.saturating_sub(name.len());
+        format!("{name}{unit:>width$}{}\n", shown(chosen(shell.limit(letter))))
+    };
+    if has('a') {
+        let text: String = RESOURCES.iter().map(|resource| describe(shell, resource)).collect();
         shell.write(&text);
         return Ok(0);
     }
-    let letter = options.iter().map(|(letter, _)| *letter).find(|letter| !matches!(letter, 'H' | 'S')).unwrap_or('f');
-    let Some(value) = args.get(at) else {
-        let kept = shell.limits.iter().rev().find(|(own, _)| *own == letter).map(|(_, value)| value.clone());
-        let text = kept.unwrap_or_else(|| limit(letter));
-        shell.write(&format!("{text}\n"));
+    let mut letters: Vec<char> = options.iter().map(|(letter, _)| *letter).filter(|letter| !matches!(letter, 'H' | 'S')).collect();
+    if letters.is_empty() {
+        letters.push('f');
+    }
+    let operands = args.get(at..).unwrap_or_default();
+    let Some(value) = operands.first() else {
+        let several = letters.len() > 1;
+        for letter in letters {
+            let resource = RESOURCES.iter().find(|resource| resource.0 == letter);
+            let text = match resource {
+                Some(resource) if several => describe(shell, resource),
+                _ => format!("{}\n", shown(chosen(shell.limit(letter)))),
+            };
+            shell.write(&text);
+        }
         return Ok(0);
     };
-    let valid = matches!(value.as_str(), "unlimited" | "hard" | "soft") || value.parse::<u64>().is_ok();
-    if !valid {
-        shell.complain(format_args!("ulimit: {value}: invalid number"));
+    if operands.len() > 1 {
+        shell.complain("ulimit: too many arguments");
         return Ok(1);
     }
-    shell.limits.push((letter, value.clone()));
-    Ok(0)
+    let letter = letters.last().copied().unwrap_or('f');
+    set_limit(shell, letter, value, hard || !soft, soft || !hard)
+}
+
+fn set_limit(shell: &mut Shell, letter: char, value: &str, hard: bool, soft: bool) -> Done {
+    let old = shell.limit(letter);
+    let wanted = match value {
+        "unlimited" => None,
+        "hard" => old.hard,
+        "soft" => old.soft,
+        digits => match digits.parse::<u64>() {
+            Ok(number) if number.checked_mul(unit(letter)).is_some_and(|bytes| i64::try_from(bytes).is_ok()) => Some(number),
+            Ok(_) => {
+                shell.complain(format_args!("ulimit: {value}: limit out of range"));
+                return Ok(1);
+            }
+            Err(_) => {
+                shell.complain(format_args!("ulimit: {value}: invalid number"));
+                return Ok(1);
+            }
+        },
+    };
+    let above = |value: Option<u64>, limit: Option<u64>| limit.is_some_and(|limit| value.is_none_or(|value| value > limit));
+    let new = Limit { soft: if soft { wanted } else { old.soft }, hard: if hard { wanted } else { old.hard } };
+    let problem = if above(new.hard, old.hard) {
+        "Operation not permitted"
+    } else if above(new.soft, new.hard) {
+        "Invalid argument"
+    } else {
+        shell.limits.retain(|(own, _)| *own != letter);
+        shell.limits.push((letter, new));
+        return Ok(0);
+    };
+    let name = RESOURCES.iter().find(|resource| resource.0 == letter).map_or("", |resource| resource.1);
+    shell.complain(format_args!("ulimit: {name}: cannot modify limit: {problem}"));
+    Ok(1)
 }
 
 pub(super) fn times(shell: &mut Shell, _: &[String]) -> Done {

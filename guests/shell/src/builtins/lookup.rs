@@ -107,9 +107,13 @@ fn describe_files(shell: &mut Shell, name: &str, search: Search) -> bool {
     }
     let paths = if name.contains('/') {
         let executable = sys::accessible(Path::new(&crate::exec::os(name)), sys::Permission::Execute);
-        if executable { vec![name.to_owned()] } else { Vec::new() }
+        if executable && !super::file_test("-d", name) { vec![name.to_owned()] } else { Vec::new() }
     } else {
         shell.search_path(name, !all)
+    };
+    let paths = match (paths.is_empty(), style) {
+        (true, Style::Sentence | Style::Kind) if !name.contains('/') => shell.search_plain(name).into_iter().collect(),
+        _ => paths,
     };
     for path in &paths {
         let text = match style {

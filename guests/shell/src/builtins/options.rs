@@ -61,7 +61,7 @@ pub(super) fn set(shell: &mut Shell, args: &[String]) -> Done {
         }
         let (on, letters) = match arg.as_bytes() {
             [b'-', _, ..] => (true, &arg[1..]),
-            [b'+', _, ..] => (false, &arg[1..]),
+            [b'+', ..] => (false, &arg[1..]),
             _ => break,
         };
         for letter in letters.chars() {

@@ -1,7 +1,6 @@
 //! `printf`.
 
 use super::echo::{Dialect, escape, unescape};
-use super::time::format_time;
 use crate::bytes;
 use crate::quote;
 use crate::shell::{Done, Flow, Shell};
@@ -192,11 +191,11 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             pad_text(first, &spec, out);
         }
         b'd' | b'i' => {
-            let value = integer(shell, arguments);
+            let value = integer(shell, arguments, true);
             pad_signed(value, &spec, out);
         }
         b'u' | b'o' | b'x' | b'X' => {
-            let value = integer(shell, arguments);
+            let value = integer(shell, arguments, false);
             pad_unsigned(value.cast_unsigned(), letter, &spec, out);
         }
         b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
@@ -225,7 +224,8 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
                 },
             };
             let pattern = if pattern.is_empty() { "%X".to_owned() } else { pattern };
-            pad_text(format_time(&pattern, seconds).as_bytes(), &spec, out);
+            let text = shell.format_local_time(&pattern, seconds);
+            pad_text(text.as_bytes(), &spec, out);
             return tail.get(end + 2..);
         }
         b'n' => {
@@ -249,7 +249,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
 fn number(shell: &mut Shell, rest: &mut &[u8], arguments: &mut Arguments<'_>) -> Option<i64> {
     if let Some(tail) = rest.strip_prefix(b"*") {
         *rest = tail;
-        return Some(integer(shell, arguments));
+        return Some(integer(shell, arguments, true));
     }
     let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, tail) = rest.split_at(count);
@@ -257,7 +257,7 @@ fn number(shell: &mut Shell, rest: &mut &[u8], arguments: &mut Arguments<'_>) ->
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-fn integer(shell: &mut Shell, arguments: &mut Arguments<'_>) -> i64 {
+fn integer(shell: &mut Shell, arguments: &mut Arguments<'_>, signed: bool) -> i64 {
     let Some(text) = arguments.next() else { return 0 };
     if let Some(rest) = text.strip_prefix(['\'', '"']) {
         return rest.chars().next().map_or(0, |c| bytes::stray_byte(c).map_or(i64::from(u32::from(c)), i64::from));
@@ -284,21 +284,20 @@ fn integer(shell: &mut Shell, arguments: &mut Arguments<'_>) -> i64 {
             arguments.failed = true;
         }
     }
-    let out_of_range = |shell: &mut Shell, arguments: &mut Arguments<'_>| {
-        let _ = &arguments;
+    let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+    let least = if signed { i128::from(i64::MIN) } else { -i128::from(u64::MAX) };
+    let magnitude = magnitude.ok().and_then(|value| i128::try_from(value).ok()).unwrap_or(i128::MAX);
+    let value = if negative { -magnitude } else { magnitude };
+    if value > most || value < least {
         shell.complain(format_args!("printf: warning: {text}: Numerical result out of range"));
-    };
-    match magnitude {
-        Ok(value) if !negative && value <= u128::from(u64::MAX) => {
-            // Values past the signed range are kept for %u and %x.
-            (value as u64).cast_signed()
-        }
-        Ok(value) if negative && value <= 1 << 63 => (value as u64).wrapping_neg().cast_signed(),
-        _ => {
-            out_of_range(shell, arguments);
-            if negative { i64::MIN } else { i64::MAX }
-        }
+        return match (signed, negative) {
+            (true, true) => i64::MIN,
+            (true, false) => i64::MAX,
+            (false, _) => u64::MAX.cast_signed(),
+        };
     }
+    // Two's complement, so that `%u` of a negative number wraps.
+    value as i64
 }
 
 fn float(shell: &mut Shell, arguments: &mut Arguments<'_>) -> f64 {
@@ -351,7 +350,7 @@ fn sign(negative: bool, spec: &Spec) -> &'static str {
 
 fn pad_unsigned(value: u64, letter: u8, spec: &Spec, out: &mut Vec<u8>) {
     let (digits, prefix) = match letter {
-        b'o' => (format!("{value:o}"), if spec.alternate { "0" } else { "" }),
+        b'o' => (format!("{value:o}"), if spec.alternate && value != 0 { "0" } else { "" }),
         b'x' => (format!("{value:x}"), if spec.alternate && value != 0 { "0x" } else { "" }),
         b'X' => (format!("{value:X}"), if spec.alternate && value != 0 { "0X" } else { "" }),
         _ => (value.to_string(), ""),

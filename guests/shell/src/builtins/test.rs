@@ -259,12 +259,6 @@ impl Expression<'_> {
             self.at += 1;
             return self.primary().map(|value| !value);
         }
-        if let (Some(operator), Some(right)) = (self.peek(1).map(str::to_owned), self.peek(2).map(str::to_owned))
-            && is_binary(&operator)
-        {
-            self.at += 3;
-            return binary(self.shell, &first, &operator, &right);
-        }
         if first == "(" {
             self.at += 1;
             let value = self.or()?;
@@ -276,6 +270,12 @@ impl Expression<'_> {
             }
             self.at += 1;
             return Ok(value);
+        }
+        if let (Some(operator), Some(right)) = (self.peek(1).map(str::to_owned), self.peek(2).map(str::to_owned))
+            && is_binary(&operator)
+        {
+            self.at += 3;
+            return binary(self.shell, &first, &operator, &right);
         }
         if is_unary(&first)
             && let Some(operand) = self.peek(1).map(str::to_owned)

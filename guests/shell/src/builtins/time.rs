@@ -1,10 +1,20 @@
 //! Dates and floating-point numbers as C's library writes them.
 
+use crate::shell::Shell;
+use crate::state::variables::Attributes;
+
+#[path = "../../../utilities/src/date/calendar.rs"]
+#[expect(dead_code, reason = "`date` uses more of it")]
+mod calendar;
+#[path = "../../../utilities/src/date/zone.rs"]
+#[expect(dead_code, reason = "`date` uses more of it")]
+mod zone;
+
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 
-/// A moment, broken down in UTC.
+/// A moment, broken down as the clocks of a zone show it.
 struct Moment {
     seconds: i64,
     year: i64,
@@ -15,10 +25,17 @@ struct Moment {
     second: i64,
     weekday: i64,
     year_day: i64,
+    offset: i64,
+    zone: String,
 }
 
 impl Moment {
     fn new(seconds: i64) -> Self {
+        Self::in_zone(seconds, 0, "UTC")
+    }
+
+    fn in_zone(utc: i64, offset: i64, zone: &str) -> Self {
+        let seconds = utc + offset;
         let days = seconds.div_euclid(86_400);
         let rest = seconds.rem_euclid(86_400);
         // Days from civil, by the era of 400 years.
@@ -36,7 +53,9 @@ impl Moment {
         let month = usize::try_from(month - 1).unwrap_or(0);
         let year_day = before.get(month).copied().unwrap_or(0) + day - 1 + i64::from(leap && month > 1);
         Self {
-            seconds,
+            seconds: utc,
+            offset,
+            zone: zone.to_owned(),
             year,
             month,
             day,
@@ -53,7 +72,7 @@ impl Moment {
         let monday_based = (self.weekday + 6) % 7;
         let week = (self.year_day - monday_based + 10) / 7;
         if week < 1 {
-            let last = Self::new(self.seconds - (self.year_day + 1) * 86_400);
+            let last = Self::new(self.seconds + self.offset - (self.year_day + 1) * 86_400);
             return (self.year - 1, last.iso_week().1);
         }
         let leap = (self.year % 4 == 0 && self.year % 100 != 0) || self.year % 400 == 0;
@@ -65,13 +84,32 @@ impl Moment {
     }
 }
 
-/// `strftime` of a moment in seconds since 1970 (by default now), in UTC.
-#[must_use]
-pub fn format_time(format: &str, seconds: Option<i64>) -> String {
-    let seconds = seconds.unwrap_or_else(|| i64::try_from(sys::now_ns().div_euclid(1_000_000_000)).unwrap_or(0));
-    let moment = Moment::new(seconds);
+/// The longest text that bash's `printf %()T` and prompts write.
+const LONGEST_TIME: usize = 127;
+
+impl Shell {
+    /// `strftime` of a moment in seconds since 1970 (by default now), where TZ says: only an exported one counts.
+    pub(crate) fn format_local_time(&mut self, format: &str, seconds: Option<i64>) -> String {
+        let seconds = seconds.unwrap_or_else(|| i64::try_from(sys::now_ns().div_euclid(1_000_000_000)).unwrap_or(0));
+        let exported = self.variables.get("TZ").filter(|variable| variable.attributes.has(Attributes::EXPORT));
+        let moment = match exported.and_then(|variable| variable.scalar()) {
+            Some(name) => {
+                let zone = zone::Zone::named(name);
+                let (offset, name) = zone.at(seconds);
+                Moment::in_zone(seconds, offset, name)
+            }
+            None => Moment::new(seconds),
+        };
+        let mut out = String::new();
+        format_into(format, &moment, &mut out);
+        if out.len() > LONGEST_TIME { String::new() } else { out }
+    }
+}
+
+#[cfg(test)]
+fn format_time(format: &str, seconds: Option<i64>) -> String {
     let mut out = String::new();
-    format_into(format, &moment, &mut out);
+    format_into(format, &Moment::new(seconds.unwrap_or(0)), &mut out);
     out
 }
 
@@ -135,8 +173,11 @@ fn format_into(format: &str, moment: &Moment, out: &mut String) {
             Some('B') => out.push_str(&cased(month, flag)),
             Some('p') => out.push_str(if moment.hour < 12 { "AM" } else { "PM" }),
             Some('P') => out.push_str(if moment.hour < 12 { "am" } else { "pm" }),
-            Some('Z') => out.push_str("UTC"),
-            Some('z') => out.push_str("+0000"),
+            Some('Z') => out.push_str(&moment.zone),
+            Some('z') => {
+                let (sign, minutes) = (if moment.offset < 0 { '-' } else { '+' }, moment.offset.abs() / 60);
+                out.push_str(&format!("{sign}{:02}{:02}", minutes / 60, minutes % 60));
+            }
             Some('n') => out.push('\n'),
             Some('t') => out.push('\t'),
             Some('%') => out.push('%'),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{ArrayElement, AssignedValue, Assignment};
-use crate::shell::{Done, Flow, Shell};
+use crate::shell::{Done, Shell};
 use crate::state::assign::{Subscript, make_array};
 use crate::state::associative::Associative;
 use crate::state::options::SetOption;
@@ -16,7 +16,7 @@ impl Shell {
             let AssignedValue::Array(elements) = &assignment.value else { return Ok(()) };
             if assignment.index.is_some() {
                 self.complain(format_args!("{}: cannot assign list to array member", shown_target(assignment)));
-                return Err(Flow::Discard(1));
+                return Err(self.discard());
             }
             if self.on(SetOption::XTrace) {
                 let text = crate::shown::assignment(assignment);
@@ -33,7 +33,11 @@ impl Shell {
                 self.assign(&assignment.name, value, assignment.append)
             }
             Some(index) => {
-                let (name, _) = self.resolve(&assignment.name);
+                let (name, inner) = self.resolve(&assignment.name);
+                if let Some(inner) = inner {
+                    self.complain(format_args!("`{name}[{inner}]': not a valid identifier"));
+                    return Err(self.discard());
+                }
                 let subscript = self.checked_subscript(&name, index)?;
                 let value = self.expand_assigned(word)?;
                 if self.on(SetOption::XTrace) {
@@ -48,77 +52,115 @@ impl Shell {
     fn checked_subscript(&mut self, name: &str, index: &crate::ast::Word) -> Done<Subscript> {
         if index.parts.is_empty() {
             self.complain(format_args!("{name}[]: bad array subscript"));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         let subscript = self.expand_subscript(name, index)?;
         if subscript == Subscript::Key(String::new()) {
             self.complain(format_args!("{name}[{}]: bad array subscript", crate::print::word(index)));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         Ok(subscript)
     }
 
     /// `name=( … )` and `name+=( … )`.
     pub(crate) fn assign_array(&mut self, name: &str, elements: &[ArrayElement], append: bool) -> Done<()> {
-        let (name, _) = self.resolve(name);
+        let reference = self.is_reference(name);
+        let (name, inner) = self.resolve(name);
+        if let Some(inner) = inner {
+            self.complain(format_args!("`{name}[{inner}]': not a valid identifier"));
+            return Err(self.discard());
+        }
         if self.refuse_readonly(&name) {
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
+        }
+        if reference && self.is_reference(&name) {
+            self.complain(format_args!("warning: {name}: removing nameref attribute"));
+            let variable = self.variables.entry(&name);
+            variable.attributes = variable.attributes.without(Attributes::NAMEREF);
         }
         let associative = matches!(self.variables.get(&name).map(|variable| &variable.value), Some(Value::Associative(_)));
         if associative { self.assign_associative(&name, elements, append) } else { self.assign_indexed(&name, elements, append) }
     }
 
+    /// All values are expanded before the first is assigned; subscripts are worked out one by one as they are used.
     fn assign_indexed(&mut self, name: &str, elements: &[ArrayElement], append: bool) -> Done<()> {
-        let mut map: BTreeMap<i64, String> = BTreeMap::new();
+        enum Ready<'a> {
+            At(&'a ArrayElement, &'a crate::ast::Word, String),
+            Next(String),
+        }
+        let mut ready = Vec::with_capacity(elements.len());
+        for element in elements {
+            let mut values = Vec::new();
+            match &element.index {
+                Some(index) if !crate::brace::may_expand(&element.value) || !self.on(SetOption::BraceExpand) => {
+                    ready.push(Ready::At(element, index, self.expand_assigned(&element.value)?));
+                }
+                // With braces in its value it is a word like any other.
+                Some(index) => {
+                    let operator = if element.append { "]+=" } else { "]=" };
+                    let mut word = crate::ast::Word { parts: vec![crate::ast::Part::Literal("[".to_owned())] };
+                    word.parts.extend(index.parts.iter().cloned());
+                    word.parts.push(crate::ast::Part::Literal(operator.to_owned()));
+                    word.parts.extend(element.value.parts.iter().cloned());
+                    self.expand_word(&word, &mut values)?;
+                }
+                None => self.expand_word(&element.value, &mut values)?,
+            }
+            ready.extend(values.into_iter().map(Ready::Next));
+        }
         let attributes = self.variables.get(name).map(|variable| variable.attributes).unwrap_or_default();
+        let plain = attributes.without(Attributes::EXPORT).without(Attributes::UNASSIGNED).is_empty();
         if append {
             self.ensure_array(name, false);
-            if let Value::Indexed(old) = self.value(name) {
-                map = old;
-            }
-        }
-        let mut next = map.last_key_value().map_or(0, |(last, _)| last + 1);
-        let plain = attributes.without(Attributes::EXPORT).without(Attributes::UNASSIGNED).is_empty();
-        for element in elements {
-            match &element.index {
-                Some(index) => {
-                    let mut at = self.evaluate_word(index)?;
-                    if at < 0 {
-                        at += map.last_key_value().map_or(0, |(last, _)| last + 1);
-                        if at < 0 {
-                            self.complain(format_args!(
-                                "[{}]={}: bad array subscript",
-                                crate::print::word(index),
-                                crate::print::word(&element.value)
-                            ));
-                            continue;
-                        }
-                    }
-                    let value = self.expand_assigned(&element.value)?;
-                    let value = self.element_value(plain, attributes, map.get(&at).cloned(), value, element.append)?;
-                    map.insert(at, value);
-                    next = at + 1;
-                }
-                None => {
-                    let mut values = Vec::new();
-                    self.expand_word(&element.value, &mut values)?;
-                    for value in values {
-                        let value = self.element_value(plain, attributes, None, value, false)?;
-                        map.insert(next, value);
-                        next += 1;
-                    }
-                }
-            }
+        } else {
+            self.variables.entry(name).value = Value::Indexed(BTreeMap::new());
         }
         let export = self.on(SetOption::AllExport);
         let variable = self.variables.entry(name);
-        variable.value = Value::Indexed(map);
         variable.attributes = variable.attributes.without(Attributes::UNASSIGNED);
         if export {
             variable.attributes = variable.attributes.with(Attributes::EXPORT);
         }
+        let mut next = self.array_end(name);
+        for item in ready {
+            match item {
+                Ready::At(element, index, value) => {
+                    let mut at = self.evaluate_subscript(index)?;
+                    if at < 0 {
+                        at += self.array_end(name);
+                        if at < 0 {
+                            let (index, value) = (crate::print::word(index), crate::print::word(&element.value));
+                            self.complain(format_args!("[{index}]={value}: bad array subscript"));
+                            continue;
+                        }
+                    }
+                    let old = if element.append { self.get_element(name, &Subscript::Number(at)) } else { None };
+                    let value = self.element_value(plain, attributes, old, value, element.append)?;
+                    self.put_element(name, at, value);
+                    next = at + 1;
+                }
+                Ready::Next(value) => {
+                    let value = self.element_value(plain, attributes, None, value, false)?;
+                    self.put_element(name, next, value);
+                    next += 1;
+                }
+            }
+        }
         self.assigned(name);
         Ok(())
+    }
+
+    fn array_end(&self, name: &str) -> i64 {
+        match self.variables.get(name).map(|variable| &variable.value) {
+            Some(Value::Indexed(map)) => map.last_key_value().map_or(0, |(last, _)| last + 1),
+            _ => 0,
+        }
+    }
+
+    fn put_element(&mut self, name: &str, at: i64, value: String) {
+        if let Value::Indexed(map) = &mut self.variables.entry(name).value {
+            map.insert(at, value);
+        }
     }
 
     fn element_value(
@@ -139,10 +181,11 @@ impl Shell {
     fn assign_associative(&mut self, name: &str, elements: &[ArrayElement], append: bool) -> Done<()> {
         let attributes = self.variables.get(name).map(|variable| variable.attributes).unwrap_or_default();
         let plain = attributes.without(Attributes::EXPORT).without(Attributes::UNASSIGNED).is_empty();
-        let mut map = match (append, self.value(name)) {
-            (true, Value::Associative(map)) => map,
+        let old = match self.value(name) {
+            Value::Associative(map) => map,
             _ => Associative::default(),
         };
+        let mut map = if append { old.clone() } else { Associative::default() };
         let with_keys = elements.iter().any(|element| element.index.is_some());
         if with_keys {
             for element in elements {
@@ -160,8 +203,10 @@ impl Shell {
                     ));
                     continue;
                 }
-                let value = self.expand_assigned(&element.value)?;
-                let value = self.element_value(plain, attributes, map.get(&key).cloned(), value, element.append)?;
+                // Tildes stand for themselves here, and what is appended to is the value from before.
+                let value = self.expand_untilded(&element.value)?;
+                let before = if append { map.get(&key) } else { old.get(&key) }.cloned();
+                let value = self.element_value(plain, attributes, before, value, element.append)?;
                 map.insert(key, value);
             }
         } else {
@@ -184,11 +229,14 @@ impl Shell {
     /// `A=1 command`: exported, in the newest scope.
     pub(super) fn assign_temporary(&mut self, assignments: &[Assignment]) -> Done<()> {
         for assignment in assignments {
-            let AssignedValue::Scalar(word) = &assignment.value else { continue };
             if assignment.index.is_some() {
                 continue;
             }
-            let value = self.expand_assigned(word)?;
+            let value = match &assignment.value {
+                AssignedValue::Scalar(word) => self.expand_assigned(word)?,
+                // There are no arrays in the environment: its text goes there.
+                list @ AssignedValue::Array(_) => crate::shown::assigned(list),
+            };
             let (name, _) = self.resolve(&assignment.name);
             if self.refuse_readonly(&name) {
                 // bash says so and runs the command all the same.
@@ -199,6 +247,7 @@ impl Shell {
             let attributes = old.attributes.without(Attributes::DYNAMIC).without(Attributes::UNASSIGNED);
             let value = self.with_attributes(attributes, if assignment.append { old_text } else { None }, value)?;
             let variable = self.variables.newest_entry(&name);
+            variable.temporary = true;
             variable.attributes = attributes.with(Attributes::EXPORT);
             variable.value = Value::Scalar(value);
             self.assigned(&name);

@@ -161,16 +161,10 @@ impl Shell {
                 shell.line = line;
                 shell.count_round(&mut rounds);
                 if shell.on(SetOption::XTrace) {
-                    let shown = match words {
-                        Some(words) => words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "),
-                        None => "\"$@\"".to_owned(),
-                    };
-                    shell.trace_text(&format!("for {name} in {shown}"))?;
+                    shell.trace_text(&format!("for {name} in {}", shown_words(words)))?;
                 }
                 if shell.traps.commands.contains_key(&Event::Debug) {
-                    let shown = words
-                        .map_or("\"$@\"".to_owned(), |words| words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "));
-                    shell.current_command = format!("for {name} in {shown}").into();
+                    shell.current_command = format!("for {name} in {}", shown_words(words)).into();
                     shell.debug_trap()?;
                 }
                 if shell.is_reference(name) {
@@ -193,6 +187,7 @@ impl Shell {
     }
 
     fn evaluate_loop_part(&mut self, word: &Word) -> Done<Option<i64>> {
+        self.announce(|| format!("(({}))", crate::print::word(word)))?;
         if self.on(SetOption::XTrace) {
             let text = crate::print::word(word);
             self.trace_text(&format!("(( {text} ))"))?;
@@ -254,6 +249,9 @@ impl Shell {
                 if show {
                     let menu = menu(&choices);
                     shell.write_error(&menu);
+                }
+                if show {
+                    shell.announce(|| format!("select {name} in {}", shown_words(words)))?;
                 }
                 let prompt = shell.get("PS3").unwrap_or_else(|| "#? ".to_owned());
                 shell.write_error(&prompt);
@@ -327,6 +325,10 @@ impl Shell {
             },
         }
     }
+}
+
+fn shown_words(words: Option<&Vec<Word>>) -> String {
+    words.map_or("\"$@\"".to_owned(), |words| words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "))
 }
 
 /// The numbered list of `select`, in columns as bash lays them out for 80 characters.

@@ -17,6 +17,10 @@ impl Shell {
             self.complain(format_args!("{}: readonly function", function.name));
             return 1;
         }
+        if function.name.contains(['$', '`', '\\', '"', '\'']) {
+            self.complain(format_args!("`{}': not a valid identifier", function.name));
+            return 1;
+        }
         if self.on(SetOption::Posix) && builtins::is_special(&function.name) {
             self.complain(format_args!("`{}': is a special builtin", function.name));
             return 2;
@@ -30,6 +34,16 @@ impl Shell {
 
     /// Calls the function that `args[0]` names.
     pub(crate) fn call_function(&mut self, args: &[String]) -> Done {
+        self.variables.push_scope(true);
+        let result = self.call_in_scope(args);
+        for name in self.variables.pop_scope() {
+            self.assigned(&name);
+        }
+        result
+    }
+
+    /// Calls a function whose scope has been opened, perhaps with assignments before the command in it.
+    pub(super) fn call_in_scope(&mut self, args: &[String]) -> Done {
         let Some((name, arguments)) = args.split_first() else { return Ok(0) };
         let Some(entry) = self.functions.get(name) else { return Ok(127) };
         let (function, source) = (Rc::clone(&entry.function), Rc::clone(&entry.source));
@@ -44,7 +58,6 @@ impl Shell {
         let outer = std::mem::replace(&mut self.positional, arguments.to_vec());
         let arguments = if self.shopt(crate::state::options::ShoptOption::ExtDebug) { arguments.to_vec() } else { Vec::new() };
         self.frames.push(Frame { name: name.as_str().into(), source, call_line: line, function: true, options: None, arguments });
-        self.variables.push_scope(true);
         let loops = std::mem::take(&mut self.loops);
         self.call_depth += 1;
         let hidden = if traced { None } else { self.hide_traps() };
@@ -69,9 +82,6 @@ impl Shell {
         }
         self.call_depth -= 1;
         self.loops = loops;
-        for name in self.variables.pop_scope() {
-            self.assigned(&name);
-        }
         if let Some(options) = self.frames.pop().and_then(|frame| frame.options) {
             self.options = options;
         }

@@ -4,6 +4,7 @@ use crate::ast::{AndOr, Command};
 use crate::expand::is_pure_command;
 use crate::shell::{Done, Shell};
 use crate::state::options::{SetOption, ShoptOption};
+use crate::state::signals::Event;
 
 impl Shell {
     /// Runs commands joined by pipes, all at the same time.
@@ -13,6 +14,12 @@ impl Shell {
         let mut in_shell = None;
         for (at, command) in commands.iter().enumerate() {
             let last = at + 1 == commands.len();
+            if let Command::Simple(simple) = command {
+                self.line = simple.line;
+                if !self.traps.commands.is_empty() {
+                    self.before_command(simple)?;
+                }
+            }
             if last && self.shopt(ShoptOption::LastPipe) && !self.on(SetOption::Monitor) {
                 in_shell = Some(self.run_last_in_shell(command, input.take())?);
                 break;
@@ -104,6 +111,16 @@ impl Shell {
     pub(super) fn run_background(&mut self, and_or: &AndOr) -> Done {
         self.jobs.poll();
         let text = crate::print::and_or(and_or);
+        let simple = match (and_or.first.commands.as_slice(), and_or.rest.is_empty()) {
+            ([Command::Simple(simple)], true) => Some(simple),
+            _ => None,
+        };
+        if let Some(simple) = simple
+            && !self.traps.commands.is_empty()
+        {
+            self.line = simple.line;
+            self.before_command(simple)?;
+        }
         let pid = self.fork_reporting(|shell| {
             if !shell.on(SetOption::Monitor) {
                 let _ = sys::signal_action(sys::Signal::INT, sys::Disposition::Ignore);
@@ -120,6 +137,9 @@ impl Shell {
             }
             shell.lenient = 0;
             shell.fresh_child = true;
+            if simple.is_some() {
+                shell.traps.commands.remove(&Event::Err);
+            }
             shell.run_and_or(and_or, true)
         });
         match pid {

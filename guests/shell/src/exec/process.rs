@@ -69,6 +69,9 @@ impl Shell {
                 status = code;
             }
         }
+        if self.interactive && self.subshell == 0 {
+            self.save_history();
+        }
         self.output.flush();
         self.report_output_failure("echo");
         (status & 0xff) as u8

@@ -19,7 +19,9 @@ impl Shell {
         if let Some((path, _)) = self.hashed.get(name) {
             return Some(path.clone());
         }
-        let path = self.search_path(name, true).into_iter().next()?;
+        let Some(path) = self.search_path(name, true).into_iter().next() else {
+            return self.search_plain(name);
+        };
         if self.on(crate::state::options::SetOption::HashAll) {
             self.hashed.insert(name.to_owned(), (path.clone(), 0));
         }
@@ -51,6 +53,16 @@ impl Shell {
         found
     }
 
+    /// The first file of that name along PATH, though it may not be executed.
+    pub(crate) fn search_plain(&mut self, name: &str) -> Option<String> {
+        let path = self.get("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned());
+        path.split(':').filter(|directory| !name.is_empty() && !directory.is_empty()).find_map(|directory| {
+            let candidate = format!("{}/{name}", directory.trim_end_matches('/'));
+            let stat = sys::stat(Path::new(&super::os(&candidate)), true).ok()?;
+            (stat.kind() == sys::stat::S_IFREG).then_some(candidate)
+        })
+    }
+
     /// The environment of a program: exported variables and functions.
     pub(crate) fn environment(&mut self) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
@@ -66,6 +78,12 @@ impl Shell {
                 entry.push(b'=');
                 entry.extend_from_slice(&bytes::encode(text));
                 out.push(entry);
+            }
+        }
+        for name in ["SHELLOPTS", "BASHOPTS"] {
+            let exported = self.variables.get(name).is_some_and(|variable| variable.attributes.has(Attributes::EXPORT));
+            if exported && let Some(text) = self.get(name) {
+                out.push(bytes::encode(&format!("{name}={text}")).into_owned());
             }
         }
         for (name, entry) in &self.functions {
@@ -188,6 +206,13 @@ impl Shell {
     }
 
     pub(crate) fn refuse_missing_program(&mut self, name: &str) -> i32 {
+        if name.contains('/')
+            && let Err(error) = sys::stat(Path::new(&super::os(name)), true)
+            && error.raw_os_error() != Some(sys::errno::ENOENT)
+        {
+            self.complain(format_args!("{name}: {}", sys::message(&error)));
+            return 126;
+        }
         if name.contains('/') || self.get("PATH").is_none_or(|path| path.is_empty()) {
             self.complain(format_args!("{name}: No such file or directory"));
         } else {

@@ -47,8 +47,9 @@ impl Shell {
                     return Err(flow);
                 }
                 Err(Refusal::Said(message)) => {
-                    self.restore_redirects(saved);
+                    // What was already redirected is in force: `2>file` takes the message.
                     self.complain(message);
+                    self.restore_redirects(saved);
                     return Ok(Err(1));
                 }
             }
@@ -228,7 +229,12 @@ impl Shell {
             }
         }
         flags.close_on_exec = true;
-        sys::open(path, flags, 0o666).map_err(|error| refused(name, &error))
+        let fd = sys::open(path, flags, 0o666).map_err(|error| refused(name, &error))?;
+        if self.descriptor_limit().is_some_and(|limit| u64::from(fd) >= limit) {
+            let _ = sys::close(fd);
+            return Err(Refusal::Said(format!("{name}: Too many open files")));
+        }
+        Ok(fd)
     }
 
     fn output_and_error(&mut self, name: &str, append: bool, saved: &mut Saved) -> Result<(), Refusal> {
@@ -256,7 +262,7 @@ impl Shell {
         };
         let Some(source) = source else { return self.close_redirect(redirect, default, saved) };
         let Ok(from) = source.parse::<u32>() else {
-            if default == 1 && redirect.fd == RedirectFd::Default && !moves {
+            if default == 1 && matches!(redirect.fd, RedirectFd::Default | RedirectFd::Number(1)) && !moves {
                 return self.output_and_error(&name, false, saved);
             }
             return Err(Refusal::Said(format!("{name}: ambiguous redirect")));

@@ -43,7 +43,7 @@ impl Shell {
         result
     }
 
-    fn before_command(&mut self, simple: &SimpleCommand) -> Done<()> {
+    pub(super) fn before_command(&mut self, simple: &SimpleCommand) -> Done<()> {
         self.run_pending_traps()?;
         if self.traps.running.is_empty() {
             self.current_command = crate::shown::simple(simple).into();
@@ -89,13 +89,6 @@ impl Shell {
 
     /// Only assignments and redirections.
     fn run_without_name(&mut self, simple: &SimpleCommand) -> Done {
-        let mut status = 0;
-        if !simple.redirects.is_empty() {
-            match self.apply_redirects(&simple.redirects)? {
-                Ok(saved) => self.restore_redirects(saved),
-                Err(refused) => status = refused,
-            }
-        }
         for assignment in &simple.assignments {
             match self.perform_assignment(assignment) {
                 Err(Flow::Discard(_)) if self.on(SetOption::Posix) && !self.interactive => {
@@ -104,6 +97,15 @@ impl Shell {
                 }
                 other => other?,
             }
+        }
+        let mut status = 0;
+        if !simple.redirects.is_empty() {
+            let substituted = self.substitution_status;
+            match self.apply_redirects(&simple.redirects)? {
+                Ok(saved) => self.restore_redirects(saved),
+                Err(refused) => status = refused,
+            }
+            self.substitution_status = self.substitution_status.or(substituted);
         }
         self.last_argument.clear();
         if status == 0 {
@@ -132,12 +134,7 @@ impl Shell {
     fn run_named(&mut self, simple: &SimpleCommand, args: &[String], last: bool) -> Done {
         let Some(name) = args.first() else { return Ok(0) };
         match self.find_command(name) {
-            Found::Function => self.with_surroundings(simple, |shell| {
-                if !simple.redirects.is_empty() {
-                    shell.output.look();
-                }
-                shell.call_function(args)
-            }),
+            Found::Function => self.run_function(simple, args),
             Found::Builtin(builtin) => {
                 if name == "exec" {
                     return self.run_exec(simple, args);
@@ -159,6 +156,25 @@ impl Shell {
             }
             Found::Program => self.run_program(simple, args, last),
         }
+    }
+
+    /// Calls a function; assignments before its name live in its own scope.
+    fn run_function(&mut self, simple: &SimpleCommand, args: &[String]) -> Done {
+        let saved = match self.apply_redirects(&simple.redirects)? {
+            Ok(saved) => saved,
+            Err(status) => return Ok(status),
+        };
+        if !simple.redirects.is_empty() {
+            self.output.look();
+        }
+        self.variables.push_scope(true);
+        let result = self.assign_temporary(&simple.assignments).and_then(|()| self.call_in_scope(args));
+        self.pop_temporary();
+        self.restore_redirects(saved);
+        if self.output.failure.is_some() {
+            self.report_output_failure("echo");
+        }
+        result
     }
 
     /// Runs a builtin and tells when its output could not be written.
@@ -352,7 +368,10 @@ impl Shell {
                 self.trace_items(&name, &items)?;
             }
             let items: Vec<Item<'_>> = items.into_iter().skip(skip).collect();
-            return self.with_surroundings(simple, |shell| run(shell, &name, items));
+            let last = items.last().map(last_argument);
+            let result = self.with_surroundings(simple, |shell| run(shell, &name, items));
+            self.last_argument = last.unwrap_or(name);
+            return result;
         }
         let mut args = Vec::with_capacity(items.len());
         for item in items {
@@ -393,6 +412,18 @@ impl Shell {
         match words {
             Some(words) => self.expand_words(words),
             None => Ok(self.positional.clone()),
+        }
+    }
+}
+
+/// What `$_` is after a declaring builtin.
+fn last_argument(item: &Item<'_>) -> String {
+    match item {
+        Item::Text(text) => text.clone(),
+        Item::Assignment(assignment) => assignment.name.clone(),
+        Item::Value(assignment, value) => {
+            let index = assignment.index.as_ref().map(|index| format!("[{}]", crate::print::word(index))).unwrap_or_default();
+            format!("{}{index}{}{value}", assignment.name, if assignment.append { "+=" } else { "=" })
         }
     }
 }

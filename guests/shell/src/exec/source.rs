@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::shell::{Done, Flow, Shell};
+use crate::shell::{Done, Flow, Origin, Shell};
 use crate::state::options::SetOption;
 use crate::syntax::{Parser, SyntaxError};
 
@@ -30,12 +30,19 @@ impl Shell {
         let mut status = 0;
         loop {
             parser.options = self.syntax_options();
-            let before = self.on(SetOption::Verbose).then(|| parser.rest().to_owned());
+            let own = tail && self.on(SetOption::History);
+            let before = (own || self.on(SetOption::Verbose)).then(|| parser.rest().to_owned());
             let next = parser.next();
             if let Some(before) = before {
                 let read = before.get(..before.len() - parser.rest().len()).unwrap_or_default().to_owned();
-                self.write_error(&read);
+                if self.on(SetOption::Verbose) {
+                    self.write_error(&read);
+                }
+                if own {
+                    self.remember(&read);
+                }
             }
+            self.command_number += u32::from(tail);
             for warning in parser.take_warnings() {
                 self.complain_at(warning.line, &warning.message);
             }
@@ -44,7 +51,7 @@ impl Shell {
                 Ok(None) => return Ok(status),
                 Err(error) => {
                     self.report_syntax(&error);
-                    status = i32::from(error.status);
+                    status = self.syntax_status(&error);
                     self.status = status;
                     if error.recoverable {
                         parser.skip_line();
@@ -68,6 +75,11 @@ impl Shell {
                 Err(flow) => return Err(flow),
             }
         }
+    }
+
+    /// The status after a syntax error: of some, a command string's differs from that of a file.
+    pub(crate) fn syntax_status(&self, error: &SyntaxError) -> i32 {
+        if error.status == 127 && self.origin != Origin::CommandString { 2 } else { i32::from(error.status) }
     }
 
     /// Says what is wrong with the syntax.

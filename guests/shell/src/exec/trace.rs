@@ -9,14 +9,17 @@ use crate::state::options::SetOption;
 impl Shell {
     /// Writes one line of trace.
     pub(crate) fn trace_text(&mut self, text: &str) -> Done<()> {
-        let prompt = self.get("PS4").unwrap_or_else(|| "+ ".to_owned());
+        let text_of_prompt = self.get("PS4").unwrap_or_default();
         // The prompt's own commands are not traced.
         let (status, substitution) = (self.status, self.substitution_status);
         self.options.set(SetOption::XTrace, false);
-        let prompt = self.expand_prompt(&prompt);
+        let prompt = self.expand_prompt(&text_of_prompt);
         self.options.set(SetOption::XTrace, true);
         (self.status, self.substitution_status) = (status, substitution);
-        let prompt = prompt?;
+        let prompt = match prompt {
+            Err(crate::shell::Flow::Discard(_)) => self.decode_prompt(&text_of_prompt),
+            other => other?,
+        };
         let repeated: String = match prompt.chars().next() {
             Some(first) => first.to_string().repeat(self.trace_depth()),
             None => String::new(),

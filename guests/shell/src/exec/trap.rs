@@ -18,10 +18,9 @@ impl Shell {
         let argument = self.last_argument.clone();
         self.traps.running.push(event);
         let lenient = std::mem::take(&mut self.lenient);
-        if matches!(event, Event::Err | Event::Debug) {
-            self.lenient = 1;
-        }
-        let result = self.run_text(command, line, Some(if event == Event::EXIT { "exit trap" } else { "trap" }));
+        // The lines of a signal's command are its own.
+        let first = if matches!(event, Event::Signal(_)) { 1 } else { line };
+        let result = self.run_text(command, first, Some(if event == Event::EXIT { "exit trap" } else { "trap" }));
         self.lenient = lenient;
         self.traps.running.retain(|running| *running != event);
         self.line = line;

@@ -151,6 +151,10 @@ impl arith::Variables for Shell {
         matches!(self.variables.get(&name).map(|variable| &variable.value), Some(Value::Associative(_)))
     }
 
+    fn expand(&mut self, subscript: &str) -> Result<String, String> {
+        self.expand_subscript_text(subscript).map_err(|_| String::new())
+    }
+
     fn get_index(&mut self, name: &str, index: i64) -> Result<Option<&str>, String> {
         self.scratch_element(name, &Subscript::Number(index))
     }

@@ -31,13 +31,13 @@ impl Shell {
         let value = self.parameter_value(name, index)?;
         let expanded = match operation {
             Operation::Default { or_empty, word } => {
-                if self.is_missing(&value, *or_empty) {
+                if self.is_missing(&value, *or_empty, mode) {
                     return self.expand_inner_word(word, mode, out);
                 }
                 value
             }
             Operation::Alternative { or_empty, word } => {
-                if !self.is_missing(&value, *or_empty) {
+                if !self.is_missing(&value, *or_empty, mode) {
                     return self.expand_inner_word(word, mode, out);
                 }
                 if matches!(name, ParameterName::Special('@')) || index == Some(&Index::All) {
@@ -46,14 +46,14 @@ impl Shell {
                 Expanded::One(String::new())
             }
             Operation::Assign { or_empty, word } => {
-                if self.is_missing(&value, *or_empty) {
+                if self.is_missing(&value, *or_empty, mode) {
                     Expanded::One(self.assign_default(name, index, word)?)
                 } else {
                     value
                 }
             }
             Operation::Error { or_empty, word } => {
-                if self.is_missing(&value, *or_empty) {
+                if self.is_missing(&value, *or_empty, mode) {
                     return Err(self.refuse_missing(name, index, *or_empty, word));
                 }
                 value
@@ -77,20 +77,31 @@ impl Shell {
         Ok(())
     }
 
-    fn is_missing(&mut self, value: &Expanded, or_empty: bool) -> bool {
+    fn is_missing(&mut self, value: &Expanded, or_empty: bool, mode: Mode) -> bool {
         match value {
             Expanded::Unset => true,
             Expanded::One(text) => or_empty && text.is_empty(),
-            Expanded::Many { values, .. } => match values.as_slice() {
+            Expanded::Many { values, joined } => match values.as_slice() {
                 [] => true,
                 [one] => or_empty && one.is_empty(),
-                several => or_empty && several.iter().all(String::is_empty) && self.ifs_joint().is_empty(),
+                // Several empty elements are something, unless joining them leaves nothing.
+                several => {
+                    or_empty
+                        && *joined
+                        && mode.quoted
+                        && several.iter().all(String::is_empty)
+                        && self.ifs_joint().is_empty()
+                }
             },
         }
     }
 
     fn expand_inner_word(&mut self, word: &Word, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
-        let tilde = if mode.quoted { Tilde::No } else { Tilde::Word };
+        let tilde = match mode.tilde {
+            _ if mode.quoted => Tilde::No,
+            Tilde::Assignment => Tilde::Assignment,
+            _ => Tilde::Word,
+        };
         let inner = Mode { split_literals: mode.split && !mode.quoted, tilde, ..mode };
         let before = out.len();
         self.expand_parts(&word.parts, inner, out)?;
@@ -116,7 +127,7 @@ impl Shell {
             _ => {
                 let shown = self.shown_name(name, index);
                 self.complain(format_args!("${shown}: cannot assign in this way"));
-                Err(Flow::Discard(1))
+                Err(self.discard())
             }
         }
     }
@@ -181,9 +192,11 @@ impl Shell {
         }
     }
 
+    /// The pattern of `#`, `%`, `^` and `,`, which `nocasematch` does not concern.
     fn compile_operand(&mut self, word: &Word) -> Done<Pattern> {
         let text = self.expand_pattern(word)?;
-        Ok(self.compile_pattern(&text, false))
+        let flags = Flags { extglob: self.shopt(ShoptOption::ExtGlob), nocase: false };
+        Ok(Pattern::compile(&[(text.as_str(), false)], flags))
     }
 
     /// A pattern as `case`, `[[` (which always has `extglob`) and expansions match it.
@@ -194,6 +207,10 @@ impl Shell {
 
     fn replace(&mut self, anchor: ReplaceAnchor, pattern: &Word, replacement: Option<&Word>, value: Expanded) -> Done<Expanded> {
         let text = self.expand_pattern(pattern)?;
+        // bash takes the first `]` of `[^]…]` for its end when it counts how long a match must be, and finds none.
+        if (text.contains("[^]") || text.contains("[!]")) && !text.contains(['*', '(']) {
+            return Ok(value);
+        }
         let empty = text.is_empty();
         let pattern = self.compile_pattern(&text, false);
         let ampersand = self.shopt(ShoptOption::PatSubReplacement);

@@ -1,8 +1,8 @@
 //! Parameter expansion: which parameter, which elements, and where the results go.
 
 use super::{Mode, Segment};
-use crate::ast::{Index, Operation, Parameter, ParameterName, Part, Word};
-use crate::shell::{Done, Flow, Shell};
+use crate::ast::{Index, Operation, Parameter, ParameterName, Part, QuoteStyle, Word};
+use crate::shell::{Done, Shell};
 use crate::state::assign::{Subscript, is_name, split_subscript};
 use crate::state::options::SetOption;
 use crate::state::variables::{Attributes, Value};
@@ -37,6 +37,7 @@ impl Shell {
     pub(super) fn expand_parameter(&mut self, parameter: &Parameter, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
         if let (Operation::Get, None, false) = (&parameter.operation, &parameter.index, parameter.indirect)
             && let ParameterName::Variable(name) = &parameter.name
+            && !self.is_reference(name)
             && let Some(text) = self.get(name)
         {
             out.push(Segment::Text { text, quoted: mode.quoted, split: mode.split });
@@ -45,7 +46,7 @@ impl Shell {
         match &parameter.operation {
             Operation::Bad(text) => {
                 self.complain(format_args!("${{{text}}}: bad substitution"));
-                return Err(Flow::Discard(1));
+                return Err(self.discard());
             }
             Operation::Names { separate } => {
                 let values = self.names_with_prefix(parameter);
@@ -82,6 +83,11 @@ impl Shell {
             Expanded::Many { values, joined } => {
                 let joint = if joined { self.ifs_joint() } else { " ".to_owned() };
                 if values.is_empty() {
+                    if parameter.index.is_some() {
+                        let shown = self.shown_name(&parameter.name, parameter.index.as_ref());
+                        self.complain(format_args!("{shown}: invalid indirect expansion"));
+                        return Err(self.discard());
+                    }
                     return self.expand_nothing(&parameter.operation, mode, out);
                 }
                 values.join(&joint)
@@ -96,12 +102,12 @@ impl Shell {
                 }
                 let shown = self.shown_name(&parameter.name, parameter.index.as_ref());
                 self.complain(format_args!("{shown}: invalid indirect expansion"));
-                return Err(Flow::Discard(1));
+                return Err(self.discard());
             }
         };
-        let Some((name, index)) = parse_target(&target) else {
+        let Some((name, index)) = self.parse_target(&target) else {
             self.complain(format_args!("{target}: invalid variable name"));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         };
         if matches!(parameter.operation, Operation::Get)
             && self.on(SetOption::NoUnset)
@@ -158,7 +164,7 @@ impl Shell {
         if self.is_reference(name) {
             let (target, subscript) = self.resolve(name);
             if let Some(text) = subscript {
-                let index = index_of(&text);
+                let Some(index) = self.index_of(&text) else { return Ok(Expanded::Unset) };
                 return self.indexed_value(&target, &index);
             }
             return Ok(if target == name { Expanded::Unset } else { self.get(&target).map_or(Expanded::Unset, Expanded::One) });
@@ -209,7 +215,20 @@ impl Shell {
         {
             return Ok(Subscript::Key(self.expand_string(word)?));
         }
-        Ok(Subscript::Number(self.evaluate_word(word)?))
+        Ok(Subscript::Number(self.evaluate_subscript(word)?))
+    }
+
+    /// The number of an indexed array's subscript, in which single quotes are no quotes.
+    pub(crate) fn evaluate_subscript(&mut self, word: &Word) -> Done<i64> {
+        let quoted = |part: &Part| matches!(part, Part::Quoted(_, QuoteStyle::Single | QuoteStyle::AnsiC));
+        if !word.parts.iter().any(quoted) {
+            return self.evaluate_word(word);
+        }
+        let parts = word.parts.iter().map(|part| match part {
+            Part::Quoted(text, QuoteStyle::Single | QuoteStyle::AnsiC) => Part::Literal(format!("'{text}'")),
+            other => other.clone(),
+        });
+        self.evaluate_word(&Word { parts: parts.collect() })
     }
 
     fn names_with_prefix(&mut self, parameter: &Parameter) -> Vec<String> {
@@ -316,22 +335,28 @@ impl Shell {
     }
 }
 
-/// The subscript in a name reference's text.
-pub(super) fn index_of(text: &str) -> Index {
-    match text {
-        "@" => Index::All,
-        "*" => Index::Joined,
-        _ => Index::Element(Word { parts: vec![Part::Literal(text.to_owned())] }),
+impl Shell {
+    /// The subscript in a name reference's text; `None` when its quotes do not match.
+    fn index_of(&self, text: &str) -> Option<Index> {
+        match text {
+            "@" => Some(Index::All),
+            "*" => Some(Index::Joined),
+            _ => crate::syntax::parse_shell_word(text, self.syntax_options()).ok().map(Index::Element),
+        }
+    }
+
+    /// What an indirect expansion's value names.
+    fn parse_target(&self, text: &str) -> Option<(ParameterName, Option<Index>)> {
+        match split_subscript(text) {
+            Some((name, subscript)) => Some((ParameterName::Variable(name.to_owned()), Some(self.index_of(subscript)?))),
+            None => plain_target(text),
+        }
     }
 }
 
-/// What an indirect expansion's value names.
-fn parse_target(text: &str) -> Option<(ParameterName, Option<Index>)> {
+fn plain_target(text: &str) -> Option<(ParameterName, Option<Index>)> {
     if is_name(text) {
         return Some((ParameterName::Variable(text.to_owned()), None));
-    }
-    if let Some((name, subscript)) = split_subscript(text) {
-        return Some((ParameterName::Variable(name.to_owned()), Some(index_of(subscript))));
     }
     if let Ok(number) = text.parse::<u32>() {
         return Some(match number {

@@ -2,7 +2,7 @@
 
 use super::fields::Field;
 use crate::pattern::{self, GlobOptions, Piece};
-use crate::shell::{Done, Flow, Shell};
+use crate::shell::{Done, Shell};
 use crate::state::options::{SetOption, ShoptOption};
 
 impl Shell {
@@ -20,7 +20,7 @@ impl Shell {
             out.append(&mut found);
         } else if self.shopt(ShoptOption::FailGlob) {
             self.complain(format_args!("no match: {}", field.text));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         } else if !self.shopt(ShoptOption::NullGlob) {
             out.push(field.text);
         }
@@ -30,7 +30,7 @@ impl Shell {
     /// The files that a pattern names, sorted; `None` when it is no pattern.
     pub(crate) fn glob(&mut self, pieces: &[Piece<'_>]) -> Option<Vec<String>> {
         let ignore: Vec<String> = match self.get("GLOBIGNORE") {
-            Some(text) if !text.is_empty() => text.split(':').map(str::to_owned).collect(),
+            Some(text) if !text.is_empty() => split_patterns(&text),
             _ => Vec::new(),
         };
         let options = GlobOptions {
@@ -42,9 +42,37 @@ impl Shell {
         let mut found =
             pattern::glob(pieces, &mut crate::exec::RealFiles { dots: !self.shopt(ShoptOption::GlobSkipDots) }, options)?;
         if !ignore.is_empty() {
-            let patterns: Vec<_> = ignore.iter().map(|text| self.compile_pattern(text, false)).collect();
-            found.retain(|path| !matches!(path.as_str(), "." | "..") && !patterns.iter().any(|pattern| pattern.matches(path)));
+            let patterns: Vec<Vec<_>> =
+                ignore.iter().map(|text| text.split('/').map(|part| self.compile_pattern(part, false)).collect()).collect();
+            found.retain(|path| !matches!(path.as_str(), "." | "..") && !patterns.iter().any(|pattern| matches_path(pattern, path)));
         }
         Some(found)
     }
+}
+
+/// GLOBIGNORE's patterns: a colon inside of brackets does not separate them.
+fn split_patterns(text: &str) -> Vec<String> {
+    let mut patterns = vec![String::new()];
+    let mut brackets = 0u32;
+    for c in text.chars() {
+        match c {
+            '[' => brackets += 1,
+            ']' => brackets = brackets.saturating_sub(1),
+            ':' if brackets == 0 => {
+                patterns.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = patterns.last_mut() {
+            last.push(c);
+        }
+    }
+    patterns
+}
+
+/// Whether a path matches part by part: no pattern matches a slash.
+fn matches_path(patterns: &[pattern::Pattern], path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    parts.len() == patterns.len() && patterns.iter().zip(parts).all(|(pattern, part)| pattern.matches(part))
 }

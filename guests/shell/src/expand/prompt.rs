@@ -17,7 +17,8 @@ impl Shell {
         }
     }
 
-    fn decode_prompt(&mut self, text: &str) -> String {
+    /// Replaces only the backslash escapes.
+    pub(crate) fn decode_prompt(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -37,21 +38,29 @@ impl Shell {
                     out.push_str(host.split('.').next().unwrap_or_default());
                 }
                 Some('H') => out.push_str(&self.get("HOSTNAME").unwrap_or_default()),
-                Some('w') => out.push_str(&self.short_directory()),
+                Some('w') => push_plain(&mut out, &self.short_directory()),
                 Some('W') => {
                     let short = self.short_directory();
-                    out.push_str(if short == "/" { "/" } else { short.rsplit('/').next().unwrap_or_default() });
+                    push_plain(&mut out, if short == "/" { "/" } else { short.rsplit('/').next().unwrap_or_default() });
                 }
                 Some('$') => out.push_str(if sys::user_ids()[0] == 0 { "#" } else { "\\$" }),
                 Some('v') => out.push_str("5.2"),
                 Some('V') => out.push_str("5.2.15"),
                 Some('j') => out.push_str(&self.jobs.list.len().to_string()),
-                Some('!' | '#') => out.push('1'),
-                Some('t') => out.push_str(&crate::builtins::format_time("%H:%M:%S", None)),
-                Some('T') => out.push_str(&crate::builtins::format_time("%I:%M:%S", None)),
-                Some('@') => out.push_str(&crate::builtins::format_time("%I:%M %p", None)),
-                Some('A') => out.push_str(&crate::builtins::format_time("%H:%M", None)),
-                Some('d') => out.push_str(&crate::builtins::format_time("%a %b %d", None)),
+                Some('!') => out.push_str(&self.history.number().to_string()),
+                Some('#') => out.push_str(&self.command_number.to_string()),
+                Some('l') => out.push_str("tty"),
+                Some('D') if chars.peek() == Some(&'{') => {
+                    chars.next();
+                    let format: String = chars.by_ref().take_while(|c| *c != '}').collect();
+                    let format = if format.is_empty() { "%X".to_owned() } else { format };
+                    out.push_str(&self.format_local_time(&format, None));
+                }
+                Some('t') => out.push_str(&self.format_local_time("%H:%M:%S", None)),
+                Some('T') => out.push_str(&self.format_local_time("%I:%M:%S", None)),
+                Some('@') => out.push_str(&self.format_local_time("%I:%M %p", None)),
+                Some('A') => out.push_str(&self.format_local_time("%H:%M", None)),
+                Some('d') => out.push_str(&self.format_local_time("%a %b %d", None)),
                 Some('[' | ']') => {}
                 Some('\\') => out.push_str("\\\\"),
                 Some(digit @ '0'..='7') => {
@@ -78,5 +87,15 @@ impl Shell {
     fn short_directory(&mut self) -> String {
         let home = self.get("HOME").unwrap_or_default();
         crate::builtins::abbreviate_home(&self.directory, &home)
+    }
+}
+
+/// Text that is not expanded again.
+fn push_plain(out: &mut String, text: &str) {
+    for c in text.chars() {
+        if matches!(c, '$' | '`' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
     }
 }

@@ -3,7 +3,7 @@
 use super::parameter::Expanded;
 use crate::ast::{Index, ParameterName};
 use crate::quote;
-use crate::shell::{Done, Flow, Shell};
+use crate::shell::{Done, Shell};
 use crate::state::variables::{Attributes, Value, Variable};
 use crate::syntax;
 
@@ -71,9 +71,15 @@ impl Shell {
         if !"UuLQEPAKak".contains(letter) {
             let shown = self.shown_name(name, index);
             self.complain(format_args!("${{{shown}@{letter}}}: bad substitution"));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         let value = self.parameter_value(name, index)?;
+        if let (Expanded::Unset, 'a') = (&value, letter)
+            && self.shown_name(name, index) != "@"
+            && !matches!(name, ParameterName::Variable(name) if self.variables.get(name).is_some())
+        {
+            self.refuse_unset(name, index, false)?;
+        }
         match letter {
             'a' => return Ok(self.transform_attributes(name, index, &value)),
             'A' => return self.transform_assignment(name, index, value),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::associative::Associative;
 use super::options::SetOption;
 use super::variables::{Attributes, Value, Variable};
-use crate::shell::{Done, Flow, Shell};
+use crate::shell::{Done, Shell};
 
 /// A subscript, worked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,12 @@ impl Shell {
         }
         self.complain(format_args!("warning: {name}: circular name reference"));
         (name.to_owned(), None)
+    }
+
+    /// Whether following a reference leads back to it by way of another.
+    fn is_circular(&self, name: &str) -> bool {
+        let target = self.variables.get(name).and_then(Variable::scalar);
+        target.is_some_and(|target| !target.is_empty() && target != name)
     }
 
     /// Whether a name is a reference to another.
@@ -178,7 +184,7 @@ impl Shell {
             return self.assign_through(name, value, append);
         }
         if self.refuse_readonly(name) {
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         if self.variables.get(name).is_some_and(|variable| variable.attributes.has(Attributes::DYNAMIC)) {
             self.assign_computed(name, &value);
@@ -207,6 +213,9 @@ impl Shell {
 
     fn assign_through(&mut self, name: &str, value: String, append: bool) -> Done<()> {
         let (target, subscript) = self.resolve(name);
+        if subscript.is_none() && target == name && self.is_circular(name) {
+            return Err(self.discard());
+        }
         if let Some(text) = subscript {
             let subscript = self.subscript(&target, &text)?;
             return self.assign_element(&target, subscript, value, append);
@@ -222,11 +231,11 @@ impl Shell {
         }
         // A reference that refers to nothing yet: the value is the name it will refer to.
         if self.refuse_readonly(name) {
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         if !value.is_empty() && !is_name(&value) && split_subscript(&value).is_none() {
             self.complain(format_args!("`{value}': not a valid identifier"));
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         self.variables.entry(name).value = Value::Scalar(value);
         Ok(())
@@ -263,13 +272,17 @@ impl Shell {
     /// Assigns one element, making an array of what is not one.
     pub fn assign_element(&mut self, name: &str, subscript: Subscript, value: String, append: bool) -> Done<()> {
         if self.is_reference(name) {
-            let (target, _) = self.resolve(name);
+            let (target, inner) = self.resolve(name);
+            if let Some(inner) = inner {
+                self.complain(format_args!("`{target}[{inner}]': not a valid identifier"));
+                return Err(self.discard());
+            }
             if target != name {
                 return self.assign_element(&target, subscript, value, append);
             }
         }
         if self.refuse_readonly(name) {
-            return Err(Flow::Discard(1));
+            return Err(self.discard());
         }
         let attributes = self.variables.get(name).map(|variable| variable.attributes).unwrap_or_default();
         let (old, value) = if append { (self.get_element(name, &subscript), value) } else { (None, value) };
@@ -282,7 +295,7 @@ impl Shell {
                 let index = if number < 0 { map.last_key_value().map_or(0, |(last, _)| *last + 1) + number } else { number };
                 if index < 0 {
                     self.complain(format_args!("{name}[{number}]: bad array subscript"));
-                    return Err(Flow::Discard(1));
+                    return Err(self.discard());
                 }
                 map.insert(index, value);
             }
@@ -311,6 +324,8 @@ impl Shell {
             "PATH" => self.hashed.clear(),
             "OPTIND" => self.getopts_at = 0,
             "POSIXLY_CORRECT" => self.options.set(SetOption::Posix, true),
+            "HISTSIZE" => self.limit_history(),
+            "HISTFILESIZE" => self.limit_history_file(),
             _ => {}
         }
     }

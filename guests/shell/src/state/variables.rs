@@ -88,6 +88,8 @@ pub struct Variable {
     pub attributes: Attributes,
     /// The scope it belongs to; 0 is the global one.
     pub scope: usize,
+    /// Made by an assignment before a command, and not made local since.
+    pub temporary: bool,
 }
 
 impl Variable {
@@ -189,16 +191,8 @@ impl Variables {
         let Some(slot) = self.slots.get_mut(name) else { unreachable!("inserted above") };
         let mut fresh = !known;
         if known && slot.top.scope > scope {
-            // A temporary assignment hides the function's scope; local variables go below it.
-            let at = slot.under.iter().position(|variable| variable.scope >= scope).unwrap_or(slot.under.len());
-            if slot.under.get(at).is_none_or(|variable| variable.scope != scope) {
-                slot.under.insert(at, Variable { scope, ..Variable::default() });
-                fresh = true;
-                if let Some(list) = scope.checked_sub(1).and_then(|at| self.scopes.get_mut(at)) {
-                    list.names.push(name.to_owned());
-                }
-            }
-            return (&mut slot.under[at], fresh);
+            // An assignment before `eval` inside of the function: that very variable becomes the local one.
+            return (&mut slot.top, false);
         }
         if known && slot.top.scope < scope {
             let old = std::mem::replace(&mut slot.top, Variable { scope, ..Variable::default() });
@@ -261,7 +255,7 @@ impl Variables {
     pub fn unset(&mut self, name: &str) {
         let scope = self.function_scope();
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if slot.top.scope != 0 && slot.top.scope == scope {
+        if scope != 0 && slot.top.scope >= scope && !slot.top.temporary {
             slot.top.value = Value::Unset;
             slot.top.attributes = Attributes::default();
             return;

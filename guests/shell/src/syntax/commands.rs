@@ -47,7 +47,10 @@ impl Parser {
         }
         match self.peek() {
             Token::Newline => self.take(Token::Newline),
-            Token::End => self.text_ended(),
+            Token::End => {
+                self.at_end = true;
+                self.text_ended();
+            }
             _ => return Err(self.unexpected()),
         }
         self.fill_heredocs(&mut list);
@@ -215,16 +218,19 @@ impl Parser {
                             while self.expand_alias() {}
                         }
                     }
+                    let start = self.pos;
                     let argument = self.argument(kind)?;
+                    let end = self.pos;
                     if simple.words.is_empty()
                         && simple.assignments.is_empty()
                         && simple.redirects.is_empty()
                         && self.peek() == Token::Open
                     {
-                        return self.function_after_name(&argument, simple.line);
+                        let name = self.slice(start, end).to_owned();
+                        return self.function_after_name(name, simple.line);
                     }
                     simple.words.push(argument);
-                    kind = kind_after(kind, &simple.words);
+                    kind = kind_after(kind, &simple.words, self.options.posix);
                 }
                 Token::Open => return Err(self.unexpected()),
                 _ => return Ok(Command::Simple(simple)),
@@ -239,6 +245,11 @@ impl Parser {
         let Some(value) = self.assignment_ahead() else {
             return self.word(Mode::Command).map(Argument::Word);
         };
+        // Only where a command begins may a subscript hold blanks.
+        let left = self.slice(self.pos, value);
+        if left.contains([' ', '\t', '\n']) && !left.contains(['"', '\'', '\\', '$', '`']) {
+            return self.word(Mode::Command).map(Argument::Word);
+        }
         let array = self.at(value) == b'(';
         match kind {
             Arguments::Assignments => self.assignment().map(Argument::Assignment),
@@ -336,7 +347,7 @@ impl Parser {
 }
 
 /// How the arguments after these words are to be read.
-fn kind_after(kind: Arguments, words: &[Argument]) -> Arguments {
+fn kind_after(kind: Arguments, words: &[Argument], posix: bool) -> Arguments {
     if kind != Arguments::Plain {
         return kind;
     }
@@ -350,7 +361,7 @@ fn kind_after(kind: Arguments, words: &[Argument]) -> Arguments {
         });
         return match (before.is_empty(), wrapped) {
             (true, _) => Arguments::Assignments,
-            (false, true) => Arguments::Scalars,
+            (false, true) if posix => Arguments::Scalars,
             _ => Arguments::Plain,
         };
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::ast::{Argument, CaseArm, CaseEnd, Command, Compound, Function, List, Part, Word};
+use crate::ast::{CaseArm, CaseEnd, Command, Compound, Function, List, Word};
 
 use super::input::Token;
 use super::words::{Mode, QuotedMode};
@@ -137,6 +137,7 @@ impl Parser {
     }
 
     fn for_words(&mut self) -> Parsed<(String, Option<Vec<Word>>, List)> {
+        self.follow_alias();
         if self.peek() != Token::Word {
             return Err(self.unexpected());
         }
@@ -148,6 +149,7 @@ impl Parser {
             self.take(Token::Semicolon);
         } else {
             self.skip_newlines();
+            self.follow_alias();
             if self.take_keyword("in") {
                 words = Some(self.word_list()?);
             }
@@ -160,6 +162,7 @@ impl Parser {
     fn word_list(&mut self) -> Parsed<Vec<Word>> {
         let mut words = Vec::new();
         loop {
+            self.follow_alias();
             match self.peek() {
                 Token::Word => words.push(self.word(Mode::Command)?),
                 token @ (Token::Semicolon | Token::Newline) => {
@@ -283,28 +286,13 @@ impl Parser {
     }
 
     /// `name ( ) body`, the name having been read.
-    pub(super) fn function_after_name(&mut self, name: &Argument, line: u32) -> Parsed<Command> {
-        let end = self.pos;
+    pub(super) fn function_after_name(&mut self, name: String, line: u32) -> Parsed<Command> {
         self.pos += 1;
         if self.peek() != Token::Close {
             return Err(self.unexpected());
         }
-        let name = match name {
-            Argument::Word(Word { parts }) => match parts.as_slice() {
-                [Part::Literal(text)] => text.clone(),
-                _ => self.word_before(end),
-            },
-            Argument::Assignment(_) => self.word_before(end),
-        };
         self.pos += 1;
         self.nested(|parser| parser.function_body(name, line))
-    }
-
-    /// The source of the word that ends at or before a position.
-    fn word_before(&self, end: usize) -> String {
-        let text = self.slice(0, end).trim_end_matches([' ', '\t']);
-        let start = text.rfind([' ', '\t', '\n', ';', '&', '|', '(', ')']).map_or(0, |at| at + 1);
-        text.get(start..).unwrap_or_default().to_owned()
     }
 
     fn function_keyword(&mut self) -> Parsed<Command> {

@@ -60,7 +60,8 @@ impl Parser {
             self.pos += 1;
             return Ok(TestExpression::Group(Box::new(inner)));
         }
-        if self.take_keyword("!") {
+        let pattern = self.options.extglob && self.starts_with("!(");
+        if !pattern && self.take_keyword("!") {
             let inner = self.nested(Self::conditional_term)?;
             return Ok(TestExpression::Not(Box::new(inner)));
         }

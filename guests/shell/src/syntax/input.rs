@@ -85,7 +85,9 @@ impl Parser {
         let (mark, line) = self.line_mark;
         let bytes = self.text.as_bytes();
         let count = |from: usize, to: usize| {
-            bytes.get(from..to.min(bytes.len())).map_or(0, |part| part.iter().filter(|&&b| b == b'\n').count() as u32)
+            let newlines =
+                bytes.get(from..to.min(bytes.len())).map_or(0, |part| part.iter().filter(|&&b| b == b'\n').count() as u32);
+            newlines + self.joints.iter().filter(|&&joint| joint > from && joint <= to).count() as u32
         };
         let line = if position >= mark { line + count(mark, position) } else { line.saturating_sub(count(position, mark)) };
         self.line_mark = (position, line);
@@ -117,9 +119,37 @@ impl Parser {
         }
     }
 
+    /// Takes out a joined line's backslash and newline.
+    pub(super) fn join_at(&mut self, position: usize) -> bool {
+        let joined = self.may_join && self.at(position) == b'\\' && self.at(position + 1) == b'\n';
+        if joined {
+            self.line_at(self.pos);
+            self.text.replace_range(position..position + 2, "");
+            self.joints.push(position);
+        }
+        joined
+    }
+
+    /// Joins the lines that the next token is spread over.
+    fn join_token(&mut self) {
+        let mut at = self.pos;
+        loop {
+            if self.join_at(at) {
+                continue;
+            }
+            if matches!(self.at(at), 0 | b' ' | b'\t' | b'\n' | b'\'' | b'"' | b'`' | b'\\' | b'$' | b'#') {
+                return;
+            }
+            at += 1;
+        }
+    }
+
     /// The next token, not consumed; the parser stands at its first byte.
     pub(super) fn peek(&mut self) -> Token {
         self.skip_blanks();
+        if self.may_join {
+            self.join_token();
+        }
         let next = self.at(self.pos + 1);
         match self.here() {
             0 => Token::End,
@@ -197,6 +227,9 @@ impl Parser {
     /// The unquoted text of the next word when it could be a reserved word, else "".
     pub(super) fn keyword(&mut self) -> &str {
         self.skip_blanks();
+        if self.may_join {
+            self.join_token();
+        }
         let start = self.pos;
         let mut end = start;
         while matches!(self.at(end), b'a'..=b'z' | b'{' | b'}' | b'[' | b']' | b'!') {
@@ -302,6 +335,13 @@ impl Parser {
         self.alias_next = value.ends_with([' ', '\t']).then_some(left);
         self.text.replace_range(start..end, value);
         true
+    }
+
+    /// Replaces the next word by its alias where an alias that ended in a blank came before.
+    pub(super) fn follow_alias(&mut self) {
+        if self.options.aliases.is_some() && self.peek() == Token::Word && self.alias_goes_on() {
+            while self.expand_alias() {}
+        }
     }
 
     /// Whether the word that comes next follows an alias that ended in a blank.

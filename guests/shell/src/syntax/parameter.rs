@@ -13,8 +13,8 @@ impl Parser {
         let first = self.at(start);
         let name = if is_name_start(first) {
             let mut end = start + 1;
-            while is_name_byte(self.at(end)) {
-                end += 1;
+            while is_name_byte(self.at(end)) || self.join_at(end) {
+                end += usize::from(is_name_byte(self.at(end)));
             }
             self.pos = end;
             ParameterName::Variable(self.slice(start, end).to_owned())
@@ -118,8 +118,8 @@ impl Parser {
         let first = self.here();
         let mut end = start + 1;
         if is_name_start(first) {
-            while is_name_byte(self.at(end)) {
-                end += 1;
+            while is_name_byte(self.at(end)) || self.join_at(end) {
+                end += usize::from(is_name_byte(self.at(end)));
             }
             self.pos = end;
             return Some(ParameterName::Variable(self.slice(start, end).to_owned()));

@@ -377,6 +377,7 @@ impl Parser {
 
     /// `$…` or a backquote; a `$` that begins nothing stands for itself.
     fn expansion(&mut self, parts: &mut Parts, quoted: bool) -> Parsed<()> {
+        while self.here() == b'$' && self.join_at(self.pos + 1) {}
         let part = if self.here() == b'`' {
             Some(self.backquotes(quoted)?)
         } else {
