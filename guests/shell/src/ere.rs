@@ -137,7 +137,8 @@ fn is_interval(text: &str) -> bool {
 }
 
 fn push_literal(out: &mut String, c: char) {
-    if c.is_ascii_punctuation() {
+    // The engine reads `\<` and `\>` as the edges of words.
+    if c.is_ascii_punctuation() && !matches!(c, '<' | '>') {
         out.push('\\');
     }
     out.push(c);
@@ -214,10 +215,17 @@ mod tests {
         check("^[[:digit:]]+$", "123", true);
         check("^[]a]+$", "]a", true);
         check("a{2}", "aa", true);
-        check("a{", "a{", true);
         check("^(a|b)*$", "abba", true);
         check(r"\.", "x", false);
         check("[a-c-]", "-", true);
         check(r"[\d]", "\\", true);
+        check("(<a>)", "<a>", true);
+    }
+
+    #[test]
+    fn repetitions_of_nothing_are_errors() {
+        for source in ["*", "+a", "a|*b", "(*a)", "^*a", "{", "a{", "a{1", "a{x}"] {
+            assert_eq!(translate(source), None, "{source}");
+        }
     }
 }

@@ -160,7 +160,6 @@ impl Shell {
     }
 
     /// Reads lines until they make a complete command.
-    #[expect(clippy::type_complexity, reason = "the parser's own result, and the parser for what follows")]
     fn parse_lines(
         &mut self,
         text: &mut String,

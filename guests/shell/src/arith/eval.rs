@@ -150,7 +150,7 @@ impl<V: Variables + ?Sized> Evaluation<'_, V> {
             return Ok(value);
         }
         let text = text.to_owned();
-        if self.depth >= MAX_DEPTH {
+        if self.depth + 1 >= MAX_DEPTH {
             return Err(self.fail("expression recursion level exceeded", error_at));
         }
         let expression = super::parse::parse(&text, 0)?;

@@ -37,6 +37,7 @@ impl Bindings {
         for (key, bound) in &self.keys {
             if bound.as_deref() == Some(function) && changed(key).is_some_and(|entry| entry.1 == *bound) && !keys.contains(key) {
                 keys.push(key.clone());
+                keys.sort();
             }
         }
         keys

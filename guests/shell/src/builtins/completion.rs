@@ -2,6 +2,7 @@
 
 use super::{names, parse_options};
 use crate::shell::{Done, Flow, Shell};
+use crate::state::options::SetOption;
 
 /// Completion specifications are kept and shown; nobody completes by them here.
 pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
@@ -50,8 +51,7 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
 
 /// `compopt`: options of a completion that is being made, or of one that is kept.
 pub(super) fn compopt(shell: &mut Shell, args: &[String]) -> Done {
-    const OPTIONS: &[&str] =
-        &["bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs"];
+    const OPTIONS: &[&str] = &["bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs"];
     let mut at = 1;
     let mut everywhere = false;
     while let Some(arg) = args.get(at).filter(|arg| arg.starts_with(['-', '+']) && arg.len() > 1) {
@@ -120,8 +120,29 @@ pub(super) fn caller(shell: &mut Shell, args: &[String]) -> Done {
 
 /// What `-A` takes.
 const ACTIONS: &[&str] = &[
-    "alias", "arrayvar", "binding", "builtin", "command", "directory", "disabled", "enabled", "export", "file", "function",
-    "group", "helptopic", "hostname", "job", "keyword", "running", "service", "setopt", "shopt", "signal", "stopped", "user",
+    "alias",
+    "arrayvar",
+    "binding",
+    "builtin",
+    "command",
+    "directory",
+    "disabled",
+    "enabled",
+    "export",
+    "file",
+    "function",
+    "group",
+    "helptopic",
+    "hostname",
+    "job",
+    "keyword",
+    "running",
+    "service",
+    "setopt",
+    "shopt",
+    "signal",
+    "stopped",
+    "user",
     "variable",
 ];
 
@@ -261,7 +282,13 @@ fn split_list(shell: &mut Shell, text: &str) -> Result<Vec<String>, Flow> {
     let mut words = Vec::new();
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
         match crate::syntax::parse_shell_word(piece, shell.syntax_options()) {
-            Ok(word) => words.push(shell.expand_string(&word)?),
+            Ok(word) => {
+                let noglob = shell.on(SetOption::NoGlob);
+                shell.options.set(SetOption::NoGlob, true);
+                let expanded = shell.expand_word(&word, &mut words);
+                shell.options.set(SetOption::NoGlob, noglob);
+                expanded?;
+            }
             Err(_) => {
                 shell.complain(format_args!("{piece}: bad substitution"));
                 return Err(Flow::Discard(1));

@@ -17,7 +17,8 @@ impl Shell {
         }
         let control = self.get("HISTCONTROL").unwrap_or_default();
         let has = |wanted: &str| control.split(':').any(|word| word == wanted || word == "ignoreboth" && wanted != "erasedups");
-        if has("ignorespace") && text.starts_with(' ') || has("ignoredups") && self.history.lines.last().is_some_and(|last| last == text)
+        if has("ignorespace") && text.starts_with(' ')
+            || has("ignoredups") && self.history.lines.last().is_some_and(|last| last == text)
         {
             return;
         }
@@ -140,7 +141,7 @@ fn list(shell: &mut Shell, operands: &[String]) -> Done {
     }
     if operands.len() > 1 {
         shell.complain("history: too many arguments");
-        return Ok(1);
+        return Err(shell.abandon());
     }
     let skip = shell.history.lines.len().saturating_sub(most);
     let first = shell.history.dropped + 1;

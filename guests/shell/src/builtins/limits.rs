@@ -177,7 +177,8 @@ pub(super) fn ulimit(shell: &mut Shell, args: &[String]) -> Done {
         shell.write(&text);
         return Ok(0);
     }
-    let mut letters: Vec<char> = options.iter().map(|(letter, _)| *letter).filter(|letter| !matches!(letter, 'H' | 'S')).collect();
+    let mut letters: Vec<char> =
+        options.iter().map(|(letter, _)| *letter).filter(|letter| !matches!(letter, 'H' | 'S')).collect();
     if letters.is_empty() {
         letters.push('f');
     }
@@ -194,10 +195,6 @@ pub(super) fn ulimit(shell: &mut Shell, args: &[String]) -> Done {
         }
         return Ok(0);
     };
-    if operands.len() > 1 {
-        shell.complain("ulimit: too many arguments");
-        return Ok(1);
-    }
     let letter = letters.last().copied().unwrap_or('f');
     set_limit(shell, letter, value, hard || !soft, soft || !hard)
 }
@@ -209,7 +206,7 @@ fn set_limit(shell: &mut Shell, letter: char, value: &str, hard: bool, soft: boo
         "hard" => old.hard,
         "soft" => old.soft,
         digits => match digits.parse::<u64>() {
-            Ok(number) if number.checked_mul(unit(letter)).is_some_and(|bytes| i64::try_from(bytes).is_ok()) => Some(number),
+            Ok(number) if number.checked_mul(unit(letter)).is_some() => Some(number),
             Ok(_) => {
                 shell.complain(format_args!("ulimit: {value}: limit out of range"));
                 return Ok(1);

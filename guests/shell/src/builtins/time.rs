@@ -4,10 +4,10 @@ use crate::shell::Shell;
 use crate::state::variables::Attributes;
 
 #[path = "../../../utilities/src/date/calendar.rs"]
-#[expect(dead_code, reason = "`date` uses more of it")]
+#[allow(dead_code, reason = "`date` and its tests use more of it")]
 mod calendar;
 #[path = "../../../utilities/src/date/zone.rs"]
-#[expect(dead_code, reason = "`date` uses more of it")]
+#[allow(dead_code, reason = "`date` and its tests use more of it")]
 mod zone;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];

@@ -56,6 +56,28 @@ impl Shell {
         self.trace_text(&format!("{name}{operator}{value}"))
     }
 
+    /// `name=('value' …)`, expanded, as declaring builtins trace it.
+    fn traced_array(&mut self, assignment: &Assignment) -> Done<String> {
+        let AssignedValue::Array(elements) = &assignment.value else { return Ok(crate::shown::assignment(assignment)) };
+        let mut shown = Vec::with_capacity(elements.len());
+        for element in elements {
+            match &element.index {
+                Some(index) => {
+                    let (index, value) = (self.expand_string(index)?, self.expand_assigned(&element.value)?);
+                    let operator = if element.append { "+=" } else { "=" };
+                    shown.push(format!("[{}]{operator}{}", quote::single(&index), quote::single(&value)));
+                }
+                None => {
+                    let mut values = Vec::new();
+                    self.expand_word(&element.value, &mut values)?;
+                    shown.extend(values.iter().map(|value| quote::single(value)));
+                }
+            }
+        }
+        let operator = if assignment.append { "+=" } else { "=" };
+        Ok(format!("{}{operator}({})", assignment.name, shown.join(" ")))
+    }
+
     pub(super) fn trace_items(&mut self, name: &str, items: &[Item<'_>]) -> Done<()> {
         let mut words = Vec::with_capacity(items.len());
         let mut after = Vec::new();
@@ -75,7 +97,7 @@ impl Shell {
                     }
                 }
                 Item::Assignment(assignment) => {
-                    let text = crate::shown::assignment(assignment);
+                    let text = self.traced_array(assignment)?;
                     self.trace_text(&text)?;
                     assignment.name.clone()
                 }

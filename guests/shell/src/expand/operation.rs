@@ -67,6 +67,11 @@ impl Shell {
             }
         };
         let expanded = match expanded {
+            Expanded::Many { values, joined: true }
+                if mode.split && !mode.quoted && is_change(operation) && self.ifs().is_empty() =>
+            {
+                Expanded::One(values.join(" "))
+            }
             // Where there are no fields, changed elements are joined as `*` joins them.
             Expanded::Many { values, joined: false } if !mode.split && is_change(operation) => {
                 Expanded::Many { values, joined: true }
@@ -86,11 +91,7 @@ impl Shell {
                 [one] => or_empty && one.is_empty(),
                 // Several empty elements are something, unless joining them leaves nothing.
                 several => {
-                    or_empty
-                        && *joined
-                        && mode.quoted
-                        && several.iter().all(String::is_empty)
-                        && self.ifs_joint().is_empty()
+                    or_empty && *joined && mode.quoted && several.iter().all(String::is_empty) && self.ifs_joint().is_empty()
                 }
             },
         }

@@ -50,11 +50,19 @@ impl Shell {
             }
             Operation::Names { separate } => {
                 let values = self.names_with_prefix(parameter);
+                if !separate && self.ifs().is_empty() {
+                    self.push_expanded(Expanded::One(values.concat()), mode, out);
+                    return Ok(());
+                }
                 self.push_expanded(Expanded::Many { values, joined: !separate }, mode, out);
                 return Ok(());
             }
             Operation::Keys { separate } => {
                 let values = self.keys_of(parameter)?;
+                if !separate && mode.split && !mode.quoted && self.ifs().is_empty() {
+                    self.push_expanded(Expanded::One(values.join(" ")), mode, out);
+                    return Ok(());
+                }
                 self.push_expanded(Expanded::Many { values, joined: !separate }, mode, out);
                 return Ok(());
             }
@@ -176,7 +184,14 @@ impl Shell {
     }
 
     fn indexed_value(&mut self, name: &str, index: &Index) -> Done<Expanded> {
-        let (name, _) = if self.is_reference(name) { self.resolve(name) } else { (name.to_owned(), None) };
+        let (name, inner) = if self.is_reference(name) { self.resolve(name) } else { (name.to_owned(), None) };
+        if inner.is_some() {
+            // A subscript of a reference that has one itself is about nothing.
+            return Ok(match index {
+                Index::All | Index::Joined => Expanded::Many { values: Vec::new(), joined: *index == Index::Joined },
+                Index::Element(_) => Expanded::Unset,
+            });
+        }
         match index {
             Index::All | Index::Joined => {
                 let values = match self.value(&name) {

@@ -44,7 +44,9 @@ impl Shell {
         if !ignore.is_empty() {
             let patterns: Vec<Vec<_>> =
                 ignore.iter().map(|text| text.split('/').map(|part| self.compile_pattern(part, false)).collect()).collect();
-            found.retain(|path| !matches!(path.as_str(), "." | "..") && !patterns.iter().any(|pattern| matches_path(pattern, path)));
+            found.retain(|path| {
+                !matches!(path.as_str(), "." | "..") && !patterns.iter().any(|pattern| matches_path(pattern, path))
+            });
         }
         Some(found)
     }

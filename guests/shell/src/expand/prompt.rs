@@ -31,7 +31,7 @@ impl Shell {
                 Some('e') => out.push('\x1b'),
                 Some('n') => out.push('\n'),
                 Some('r') => out.push('\r'),
-                Some('s') => out.push_str(self.name.rsplit('/').next().unwrap_or_default()),
+                Some('s') => out.push_str(if self.on(crate::state::options::SetOption::Posix) { "sh" } else { "bash" }),
                 Some('u') => out.push_str(&self.get("USER").unwrap_or_else(|| "user".to_owned())),
                 Some('h') => {
                     let host = self.get("HOSTNAME").unwrap_or_default();

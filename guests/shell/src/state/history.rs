@@ -24,7 +24,8 @@ impl History {
     pub fn shrink(&mut self, most: usize) {
         let extra = self.lines.len().saturating_sub(most);
         self.lines.drain(..extra);
-        self.dropped += extra;
+        // Cut by more than one, bash numbers what is left from the number of those that went.
+        self.dropped = if extra > 1 { extra - 1 } else { self.dropped + extra };
     }
 
     /// The number of the command being run.

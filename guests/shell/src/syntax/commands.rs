@@ -199,6 +199,10 @@ impl Parser {
         let mut simple = SimpleCommand { line: self.line_at(self.pos), ..SimpleCommand::default() };
         let mut kind = Arguments::Plain;
         loop {
+            // bash knows that a command has begun when it has read its second word: that line is the command's.
+            if simple.assignments.is_empty() && simple.words.len() + simple.redirects.len() == 2 {
+                simple.line = self.line_at(self.pos);
+            }
             match self.peek() {
                 Token::Redirect => simple.redirects.push(self.redirect()?),
                 Token::Word => {

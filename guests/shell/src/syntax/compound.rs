@@ -38,6 +38,7 @@ impl Parser {
         }
         let line = self.line_at(self.pos);
         let body = self.nested(Self::compound_body)?;
+        let line = if matches!(body, Compound::Arithmetic(_) | Compound::Test(_)) { self.line_at(self.pos) } else { line };
         let redirects = self.redirects()?;
         if self.peek() == Token::Word && !self.at_list_end() && !self.follows_compound() {
             return Err(self.unexpected());

@@ -134,7 +134,8 @@ fn assignments_are_seen_where_bash_sees_them() {
     assert_eq!(shape("a=1 b=2 c d=3"), (2, 2, 0));
     assert_eq!(shape("declare -a a=(1 2) b=$x c"), (0, 5, 2));
     assert_eq!(shape("x=1 local y=(2)"), (1, 2, 1));
-    assert_eq!(shape("command export a=$b"), (0, 3, 1));
+    assert_eq!(shape("command export a=$b"), (0, 3, 0));
+    assert_eq!(shape("declare a[x y]=1"), (0, 3, 0));
     assert_eq!(shape("eval a=(1)"), (0, 2, 0));
     assert_eq!(shape("a[1]=2 a[x y]+=3 a+=(4)"), (3, 0, 0));
     assert_eq!(shape("1a=2"), (0, 1, 0));
