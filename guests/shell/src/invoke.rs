@@ -45,6 +45,7 @@ pub fn run(args: &[String]) -> u8 {
     let bottom = 0u8;
     let mut shell = Shell::new(own);
     shell.stack_base = std::ptr::from_ref(&bottom) as usize;
+    shell.last_argument = own.to_owned();
     shell.bind_computed();
     shell.import_environment();
     shell.set_first_variables();
@@ -266,6 +267,10 @@ impl Shell {
             let value = crate::exec::from_os(&value);
             if let Some(function) = name.strip_prefix("BASH_FUNC_").and_then(|name| name.strip_suffix("%%")) {
                 self.import_function(function, &value);
+                continue;
+            }
+            if name == "_" {
+                self.last_argument = value;
                 continue;
             }
             if name == "SHELLOPTS" {

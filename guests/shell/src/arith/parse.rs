@@ -75,7 +75,8 @@ impl Parser<'_> {
             Token::AssignWith(operator) => Some(operator),
             _ => return Ok(left),
         };
-        let Token::Name { .. } = self.tokens.last else {
+        // A name that an operator has used up is a value.
+        let (Node::Get(_), Token::Name { .. }) = (&left, self.tokens.last) else {
             return self.tokens.fail("attempted assignment to non-variable");
         };
         let place = self.place(self.tokens.last)?;
@@ -86,8 +87,7 @@ impl Parser<'_> {
             None => Node::Assign { place, value },
             Some(operator) => Node::AssignWith { place, operator, value, error_at },
         };
-        // `1 + a = 2` assigns to a, as in bash.
-        Ok(if matches!(left, Node::Get(_)) { node } else { Node::Comma(Box::new(left), Box::new(node)) })
+        Ok(node)
     }
 
     fn conditional(&mut self) -> Result<Node, ArithError> {

@@ -107,7 +107,7 @@ fn values_are_those_of_bash() {
         ("x+y+z", "22"),
         ("map[k m]+1", "6"),
         ("i=5, i++ + ++i", "12"),
-        ("1+x=2, x", "2"),
+        ("1+x=2, x", r#"1+x=2, x: attempted assignment to non-variable (error token is "=2, x")"#),
     ] {
         check(text, expected);
     }

@@ -103,6 +103,11 @@ impl<'a> Tokens<'a> {
         self.begun = true;
         self.last = self.current;
         self.current = token;
+        if let Token::Name { .. } = token {
+            // bash looks at what follows a name before it takes the name: an error there comes first.
+            let mut ahead = Tokens { ..*self };
+            ahead.advance()?;
+        }
         Ok(())
     }
 

@@ -132,6 +132,9 @@ impl Shell {
         if let Ok(number) = text.parse::<usize>() {
             return Ok(number == 0 || number <= self.positional.len());
         }
+        if text == "_" {
+            return Ok(true);
+        }
         if !is_name(text) {
             return Ok(false);
         }

@@ -38,8 +38,8 @@ impl Shell {
                     self.complain(format_args!("`{name}[{inner}]': not a valid identifier"));
                     return Err(self.discard());
                 }
-                let subscript = self.checked_subscript(&name, index)?;
                 let value = self.expand_assigned(word)?;
+                let subscript = self.checked_subscript(&name, index)?;
                 if self.on(SetOption::XTrace) {
                     let shown = format!("{}[{}]", assignment.name, crate::print::word(index));
                     self.trace_assignment(&shown, assignment.append, &value)?;
@@ -55,6 +55,10 @@ impl Shell {
             return Err(self.discard());
         }
         let subscript = self.expand_subscript(name, index)?;
+        if matches!(subscript, Subscript::Number(number) if number < 0 && self.array_end(name) + number < 0) {
+            self.complain(format_args!("{name}[{}]: bad array subscript", crate::print::word(index)));
+            return Err(self.discard());
+        }
         if subscript == Subscript::Key(String::new()) {
             self.complain(format_args!("{name}[{}]: bad array subscript", crate::print::word(index)));
             return Err(self.discard());

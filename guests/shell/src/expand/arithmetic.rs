@@ -42,6 +42,11 @@ impl Shell {
         self.try_evaluate(text).map_err(|error| self.refuse_arithmetic(&error, ""))
     }
 
+    /// As [`Shell::evaluate`], for subscripts and integer variables: after an error, bash goes back to reading commands.
+    pub(crate) fn evaluate_or_abandon(&mut self, text: &str) -> Done<i64> {
+        self.evaluate(text).map_err(|flow| if let Flow::Discard(_) = flow { self.abandon() } else { flow })
+    }
+
     /// The value of an expression's text, or its error.
     pub(crate) fn try_evaluate(&mut self, text: &str) -> Result<i64, ArithError> {
         if let Some(value) = arith::parse_integer(text) {

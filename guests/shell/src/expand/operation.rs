@@ -5,7 +5,8 @@ use super::{Mode, Segment, Tilde};
 use crate::ast::{CaseChange, Index, Operation, ParameterName, ReplaceAnchor, Word};
 use crate::pattern::{Flags, Pattern};
 use crate::shell::{Done, Flow, Shell};
-use crate::state::options::ShoptOption;
+use crate::state::assign::Subscript;
+use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::Value;
 
 impl Shell {
@@ -28,7 +29,10 @@ impl Shell {
             self.push_expanded(expanded, mode, out);
             return Ok(());
         }
-        let value = self.parameter_value(name, index)?;
+        let value = match (operation, name, index) {
+            (Operation::Length, ParameterName::Variable(base), Some(index)) => self.value_to_measure(base, index)?,
+            _ => self.parameter_value(name, index)?,
+        };
         let expanded = match operation {
             Operation::Default { or_empty, word } => {
                 if self.is_missing(&value, *or_empty, mode) {
@@ -47,7 +51,7 @@ impl Shell {
             }
             Operation::Assign { or_empty, word } => {
                 if self.is_missing(&value, *or_empty, mode) {
-                    Expanded::One(self.assign_default(name, index, word)?)
+                    Expanded::One(self.assign_default(name, index, word, mode)?)
                 } else {
                     value
                 }
@@ -82,6 +86,31 @@ impl Shell {
         Ok(())
     }
 
+    /// The value whose length is asked for: of one that there is not, bash says less or more than elsewhere.
+    fn value_to_measure(&mut self, base: &str, index: &Index) -> Done<Expanded> {
+        let name = ParameterName::Variable(base.to_owned());
+        let known = self.variables.get(base).is_some();
+        match index {
+            _ if !known && self.on(SetOption::NoUnset) => {
+                self.refuse_unset(&name, None, false)
+                    .map_err(|flow| if let Flow::Exit(_) = flow { Flow::Exit(1) } else { flow })?;
+            }
+            Index::Element(_) if !known => return Ok(Expanded::Unset),
+            Index::Element(word) if !self.is_reference(base) => {
+                if let Subscript::Number(number) = self.expand_subscript(base, word)?
+                    && number < 0
+                    && let Value::Indexed(map) = self.value(base)
+                    && map.last_key_value().map_or(0, |(last, _)| last + 1) + number < 0
+                {
+                    self.complain(format_args!("{}]: bad array subscript", crate::print::word(word)));
+                    return Err(self.discard());
+                }
+            }
+            _ => {}
+        }
+        self.parameter_value(&name, Some(index))
+    }
+
     fn is_missing(&mut self, value: &Expanded, or_empty: bool, mode: Mode) -> bool {
         match value {
             Expanded::Unset => true,
@@ -112,8 +141,8 @@ impl Shell {
         Ok(())
     }
 
-    fn assign_default(&mut self, name: &ParameterName, index: Option<&Index>, word: &Word) -> Done<String> {
-        let value = self.expand_string(word)?;
+    fn assign_default(&mut self, name: &ParameterName, index: Option<&Index>, word: &Word, mode: Mode) -> Done<String> {
+        let value = if mode.quoted { self.expand_untilded(word)? } else { self.expand_string(word)? };
         match (name, index) {
             (ParameterName::Variable(name), None) => {
                 self.assign(name, value, false)?;
@@ -276,13 +305,27 @@ impl Shell {
         length: Option<&Word>,
         value: Expanded,
     ) -> Done<Expanded> {
-        let offset = self.evaluate_word(offset)?;
+        match &value {
+            Expanded::Unset => return Ok(Expanded::One(String::new())),
+            Expanded::Many { values, .. } if values.is_empty() && matches!(name, ParameterName::Variable(_)) => return Ok(value),
+            _ => {}
+        }
+        let prefix = format!("{}: ", self.shown_name(name, index));
+        let offset = self.try_evaluate_word(offset)?.map_err(|error| self.refuse_arithmetic(&error, &prefix))?;
+        if let Expanded::One(text) = &value {
+            // The length is not looked at where there is nothing to take.
+            let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+            let start = if offset < 0 { count + offset } else { offset };
+            if start < 0 || start > count {
+                return Ok(Expanded::One(String::new()));
+            }
+        }
         let shown = match length {
             Some(word) => crate::print::word(word),
             None => String::new(),
         };
         let length = match length {
-            Some(word) => Some(self.evaluate_word(word)?),
+            Some(word) => Some(self.try_evaluate_word(word)?.map_err(|error| self.refuse_arithmetic(&error, &prefix))?),
             None => None,
         };
         match value {

@@ -2,7 +2,7 @@
 
 use super::{Mode, Segment};
 use crate::ast::{Index, Operation, Parameter, ParameterName, Part, QuoteStyle, Word};
-use crate::shell::{Done, Shell};
+use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::{Subscript, is_name, split_subscript};
 use crate::state::options::SetOption;
 use crate::state::variables::{Attributes, Value};
@@ -67,6 +67,12 @@ impl Shell {
                 return Ok(());
             }
             _ => {}
+        }
+        if let (true, ParameterName::Positional(number), Operation::Get) =
+            (parameter.braced && !parameter.indirect, &parameter.name, &parameter.operation)
+            && self.positional.len() < *number as usize
+        {
+            self.refuse_unset(&parameter.name, None, false)?;
         }
         if parameter.indirect {
             return self.expand_indirect(parameter, mode, out);
@@ -213,9 +219,10 @@ impl Shell {
                         _ => 0,
                     };
                     if count + number < 0 {
-                        let text = self.expand_string(word)?;
                         self.complain(format_args!("{name}: bad array subscript"));
-                        let _ = text;
+                        if self.on(SetOption::ErrExit) {
+                            return Err(self.discard());
+                        }
                     }
                 }
                 Ok(self.get_element(&name, &subscript).map_or(Expanded::Unset, Expanded::One))
@@ -236,14 +243,15 @@ impl Shell {
     /// The number of an indexed array's subscript, in which single quotes are no quotes.
     pub(crate) fn evaluate_subscript(&mut self, word: &Word) -> Done<i64> {
         let quoted = |part: &Part| matches!(part, Part::Quoted(_, QuoteStyle::Single | QuoteStyle::AnsiC));
+        let abandon = |shell: &Self, flow| if let Flow::Discard(_) = flow { shell.abandon() } else { flow };
         if !word.parts.iter().any(quoted) {
-            return self.evaluate_word(word);
+            return self.evaluate_word(word).map_err(|flow| abandon(self, flow));
         }
         let parts = word.parts.iter().map(|part| match part {
             Part::Quoted(text, QuoteStyle::Single | QuoteStyle::AnsiC) => Part::Literal(format!("'{text}'")),
             other => other.clone(),
         });
-        self.evaluate_word(&Word { parts: parts.collect() })
+        self.evaluate_word(&Word { parts: parts.collect() }).map_err(|flow| abandon(self, flow))
     }
 
     fn names_with_prefix(&mut self, parameter: &Parameter) -> Vec<String> {

@@ -49,7 +49,10 @@ impl Shell {
             self.output.capture();
             self.lenient += 1;
             self.trace_level += 1;
+            let argument = std::mem::take(&mut self.last_argument);
+            self.last_argument.clone_from(&argument);
             let result = self.run_list(body);
+            self.last_argument = argument;
             self.lenient -= 1;
             self.trace_level -= 1;
             let output = self.output.release();

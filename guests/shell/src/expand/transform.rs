@@ -73,6 +73,10 @@ impl Shell {
             self.complain(format_args!("${{{shown}@{letter}}}: bad substitution"));
             return Err(self.discard());
         }
+        if let (Some(Index::Element(_)), 'a' | 'A') = (index, letter) {
+            // bash looks twice, and says twice what is wrong.
+            self.parameter_value(name, index)?;
+        }
         let value = self.parameter_value(name, index)?;
         if let (Expanded::Unset, 'a') = (&value, letter)
             && self.shown_name(name, index) != "@"
@@ -147,7 +151,7 @@ impl Shell {
                     let quoted: Vec<String> = values.iter().map(|value| quote::single_or_ansi_c(value)).collect();
                     Expanded::One(format!("set -- {}", quoted.join(" ")))
                 }
-                other => other,
+                _ => Expanded::Unset,
             });
         };
         let (name, _) = self.resolve(text);

@@ -138,7 +138,7 @@ impl Shell {
             return Ok(Subscript::Key(self.expand_subscript_text(text)?));
         }
         let text = self.expand_subscript_text(text)?;
-        Ok(Subscript::Number(self.evaluate(&text)?))
+        Ok(Subscript::Number(self.evaluate_or_abandon(&text)?))
     }
 
     /// Expands a subscript that was found in a text at run time.
@@ -244,9 +244,9 @@ impl Shell {
     /// What a value becomes by the attributes of its variable; `old` is what it is appended to.
     pub(crate) fn with_attributes(&mut self, attributes: Attributes, old: Option<String>, value: String) -> Done<String> {
         if attributes.has(Attributes::INTEGER) {
-            let added = self.evaluate(&value)?;
+            let added = self.evaluate_or_abandon(&value)?;
             let before = match old {
-                Some(old) => self.evaluate(&old)?,
+                Some(old) => self.evaluate_or_abandon(&old)?,
                 None => 0,
             };
             return Ok(before.wrapping_add(added).to_string());
