@@ -164,9 +164,8 @@ pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<
     for call in calls {
         let command = call.run.as_ref().map_or("", |run| &run.command);
         let new = NewCall { name: &call.name, parameters: call.parameters.as_deref(), command };
-        let id = transaction.calls().begin(&new)?;
         let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
-        transaction.calls().finish(id, &outcome)?;
+        transaction.calls().record(&new, &outcome, call.started, call.completed.unwrap_or(call.started))?;
     }
     Ok(())
 }

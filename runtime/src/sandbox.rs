@@ -5,9 +5,11 @@ mod builder;
 mod child;
 mod command;
 mod files;
+mod interpreters;
 mod kv;
 mod mount;
 mod output;
+mod packages;
 #[cfg(test)]
 mod probes;
 mod record;
@@ -37,9 +39,11 @@ pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
 pub use files::{Files, Found};
+use interpreters::Interpreters;
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
 pub use output::{ExitStatus, Output};
+pub use packages::{Package, Packages};
 use record::Recorded;
 pub use session::PythonSession;
 pub use snapshot::Summary;
@@ -62,9 +66,13 @@ pub struct Sandbox {
     env: Vec<(String, String)>,
     cwd: String,
     tools: Arc<Tools>,
+    interpreters: Arc<Interpreters>,
 }
 
 type Program = (Prepared, Start);
+
+/// How Python is told to print the value of a last expression (`guests/python/lib/_sandlite_main.py`).
+const ECHO: &str = "--sandlite-echo";
 
 /// The file creation mask a command starts with.
 const UMASK: u32 = 0o022;
@@ -105,6 +113,10 @@ impl Sandbox {
     pub fn run(&self, command: Command) -> Result<Output, Error> {
         // Compiling a guest for the first time takes seconds: not of the command's own.
         self.host.prepared(command.guest)?;
+        let mut command = command;
+        if command.echo && command.name == "python" && command.args.get(1).is_some_and(|option| option == "-c") {
+            ECHO.clone_into(&mut command.args[1]);
+        }
         self.run_as(command, process::find_program)
     }
 

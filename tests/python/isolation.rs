@@ -15,14 +15,25 @@ fn every_run_starts_afresh() {
 
 #[test]
 fn randomness_is_fresh_in_each_run() {
-    let code = "import os, random, secrets, uuid; print(random.random(), os.urandom(8), secrets.token_hex(8), uuid.uuid4())";
-    let (first, second) = (python(code).stdout, python(code).stdout);
-    assert_ne!(first, second);
+    for code in [
+        "import random; print(random.random())",
+        "import random; random.seed(); print(random.getrandbits(64))",
+        "import random; print(random.Random().random(), random.SystemRandom().random())",
+        "import os; print(os.urandom(8))",
+        "import secrets; print(secrets.token_hex(8))",
+        "import uuid; print(uuid.uuid4())",
+        "import tempfile; print(tempfile.mkdtemp())",
+    ] {
+        let (first, second) = (python(code).stdout, python(code).stdout);
+        assert!(!first.is_empty() && first != second, "{code}");
+    }
 }
 
 #[test]
 fn a_deterministic_run_repeats_itself() {
-    let code = "import os, random, time; print(random.random(), os.urandom(8), time.time(), {'a', 'b', 'c'})";
+    let code = "import os, random, secrets, tempfile, time, uuid\n\
+                print(random.random(), os.urandom(8), secrets.token_hex(8), uuid.uuid4(), uuid.uuid1(), tempfile.mkdtemp())\n\
+                print(time.time(), {'a', 'b', 'c'}, hash('a'))";
     let run = |seed| sandbox().run(Command::python(code).deterministic(seed)).unwrap().stdout;
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));

@@ -5,6 +5,7 @@ mod files;
 mod isolation;
 mod library;
 mod limits;
+mod packages;
 mod session;
 mod shell;
 mod subprocess;

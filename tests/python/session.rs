@@ -1,8 +1,14 @@
 //! A session keeps what Python has in memory between calls, and nothing else.
 
-use runtime::{Command, LimitName, Overrides};
+use std::time::Duration;
 
-use super::{sandbox, strict, texts};
+use runtime::{Command, LimitName, Overrides, PythonSession, Sandbox};
+
+use super::{host, sandbox, strict, texts};
+
+fn echo(session: &mut PythonSession, code: &str) -> Vec<u8> {
+    session.run(Command::python(code).echo()).unwrap().stdout
+}
 
 #[test]
 fn globals_imports_and_the_directory_are_kept() {
@@ -13,11 +19,14 @@ fn globals_imports_and_the_directory_are_kept() {
 }
 
 #[test]
-fn the_value_of_a_last_expression_is_printed() {
+fn the_value_of_a_last_expression_is_printed_when_asked() {
     let mut session = sandbox().python_session().unwrap();
-    assert_eq!(session.python("a = [1]\na + [2]").unwrap().stdout, b"[1, 2]\n");
-    assert_eq!(session.python("None").unwrap().stdout, b"");
-    assert_eq!(session.python("a = 5").unwrap().stdout, b"");
+    assert_eq!(echo(&mut session, "a = [1]\na + [2]"), b"[1, 2]\n");
+    assert_eq!(echo(&mut session, "None"), b"");
+    assert_eq!(echo(&mut session, "a = 5"), b"");
+    assert_eq!(session.python("a + 1").unwrap().stdout, b"");
+    let once = sandbox().run(Command::python("import atexit; atexit.register(print, 'bye')\n6 * 7").echo()).unwrap();
+    assert_eq!(texts(&once), ("42\nbye\n".to_owned(), String::new()));
 }
 
 #[test]
@@ -27,7 +36,7 @@ fn an_exception_does_not_end_a_session() {
     let expected = "Traceback (most recent call last):\n  File \"<session-1>\", line 2, in <module>\n    raise ValueError('no')\nValueError: no\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
     assert_eq!(session.python("import sys; sys.exit(4)").unwrap().status.code(), 4);
-    assert_eq!(session.python("x").unwrap().stdout, b"1\n");
+    assert_eq!(echo(&mut session, "x"), b"1\n");
 }
 
 #[test]
@@ -35,16 +44,16 @@ fn each_call_is_a_command_with_files_input_and_history() {
     let sandbox = sandbox();
     let mut session = sandbox.python_session().unwrap();
     sandbox.fs().write("/home/user/f", "one").unwrap();
-    assert_eq!(session.python("open('f').read()").unwrap().stdout, b"'one'\n");
+    assert_eq!(echo(&mut session, "open('f').read()"), b"'one'\n");
     sandbox.fs().write("/home/user/f", "two").unwrap();
     session.python("s = open('f').read(); open('g', 'w').write(s)").unwrap();
     assert_eq!(sandbox.fs().read("/home/user/g").unwrap(), b"two");
     for input in ["eins", "zwei"] {
-        let output = session.run(Command::python("input()").stdin(input)).unwrap();
+        let output = session.run(Command::python("input()").echo().stdin(input)).unwrap();
         assert_eq!(texts(&output).0, format!("'{input}'\n"));
     }
     assert_eq!(sandbox.history(20).unwrap().iter().filter(|run| run.name == "python").count(), 4);
-    assert_eq!(session.python("import subprocess; subprocess.run(['echo', 'hi']).returncode").unwrap().stdout, b"hi\n0\n");
+    assert_eq!(echo(&mut session, "import subprocess; subprocess.run(['echo', 'hi']).returncode"), b"hi\n0\n");
 }
 
 #[test]
@@ -55,7 +64,7 @@ fn a_limit_ends_the_interpreter_and_the_next_call_starts_another() {
     let output = session.run(Command::python("while True: pass").limits(wall)).unwrap();
     assert_eq!(output.status.limit().map(|reached| reached.limit), Some(LimitName::Wall));
     assert!(!session.is_live());
-    assert_eq!(session.python("'x' in globals()").unwrap().stdout, b"False\n");
+    assert_eq!(echo(&mut session, "'x' in globals()"), b"False\n");
     assert!(session.is_live());
 }
 
@@ -77,5 +86,49 @@ fn sessions_do_not_see_each_other() {
     let sandbox = sandbox();
     let (mut first, mut second) = (sandbox.python_session().unwrap(), sandbox.python_session().unwrap());
     first.python("import json; json.canary = x = 1").unwrap();
-    assert_eq!(second.python("import json; 'x' in globals(), hasattr(json, 'canary')").unwrap().stdout, b"(False, False)\n");
+    assert_eq!(echo(&mut second, "import json; 'x' in globals(), hasattr(json, 'canary')"), b"(False, False)\n");
+}
+
+fn python_in(sandbox: &Sandbox, name: &str, code: &str) -> String {
+    texts(&sandbox.python_in(name, Command::python(code).echo()).unwrap()).0
+}
+
+#[test]
+fn a_sandbox_keeps_interpreters_by_name() {
+    let sandbox = sandbox();
+    assert!(!sandbox.is_python_live("a"));
+    python_in(&sandbox, "a", "x = 1");
+    python_in(&sandbox, "b", "x = 2");
+    assert_eq!(python_in(&sandbox.clone(), "a", "x") + &python_in(&sandbox, "b", "x"), "1\n2\n");
+    assert!(sandbox.is_python_live("a") && sandbox.end_python("a") && !sandbox.end_python("a"));
+    assert_eq!(python_in(&sandbox, "a", "'x' in globals()"), "False\n");
+}
+
+#[test]
+fn a_fork_starts_without_interpreters() {
+    let sandbox = sandbox();
+    python_in(&sandbox, "a", "x = 1");
+    let fork = sandbox.fork().unwrap();
+    assert!(!fork.is_python_live("a"));
+    assert_eq!(python_in(&fork, "a", "'x' in globals()"), "False\n");
+    assert_eq!(python_in(&sandbox, "a", "x"), "1\n");
+}
+
+#[test]
+fn too_many_interpreters_are_refused() {
+    let sandbox = sandbox();
+    let started = (0..20).take_while(|n| sandbox.python_in(&n.to_string(), Command::python("1")).is_ok()).count();
+    assert_eq!(started, 16);
+    assert!(sandbox.end_python("3"));
+    assert!(sandbox.python_in("another", Command::python("1")).is_ok());
+}
+
+#[test]
+fn an_idle_interpreter_is_ended() {
+    let sandbox = Sandbox::builder().host(host()).python_idle(Duration::from_millis(20)).open().unwrap();
+    python_in(&sandbox, "a", "x = 1");
+    while sandbox.is_python_live("a") {
+        std::thread::yield_now();
+    }
+    assert_eq!(python_in(&sandbox, "a", "'x' in globals()"), "False\n");
 }

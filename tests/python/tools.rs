@@ -57,6 +57,10 @@ fn python_sees_what_there_is() {
         "print(tools.add.__doc__)",
         "Adds two numbers.\nExactly.\n\n    b: integer - the first\n    a: integer\n    mode: optional\n",
     );
+    check(
+        "help(tools.add)",
+        "Help on function add in module sandlite.tools:\n\nadd(b, a, mode=None)\n    Adds two numbers.\n    Exactly.\n\n        b: integer - the first\n        a: integer\n        mode: optional\n\n",
+    );
 }
 
 #[test]

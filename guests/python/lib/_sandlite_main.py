@@ -3,10 +3,12 @@
 `settle` runs once, when the guest is built; `main` runs once in each process.
 """
 
+import ast
 import atexit
 import builtins
 import gc
 import importlib.machinery
+import importlib.util
 import linecache
 import os
 import sys
@@ -57,6 +59,10 @@ REASONS = {
     "ctypes": "there are no shared libraries in the sandbox",
     "tkinter": "there is no screen in the sandbox",
 }
+NO_PIP = (
+    "packages are installed from outside the sandbox: "
+    "`sandlite pip install PACKAGE` (pure Python only, a name or a .whl file)"
+)
 _FOREIGN = ("requests", "httpx", "httpx2", "_bashkit_webcore", "_bashkit_http")
 
 
@@ -68,6 +74,7 @@ class Options:
         self.versions = 0
         self.skip_first_line = self.ignore_environment = self.safe_path = self.no_user_site = self.unbuffered = False
         self.warnings = []
+        self.echo = False
 
 
 class UsageError(Exception):
@@ -101,7 +108,10 @@ def _long_option(options, arg, args):
     if arg in ("--help", "--help-all", "--help-env", "--help-xoptions"):
         options.mode = "help"
         return False
-    if arg == "--version":
+    if arg == "--sandlite-echo":
+        options.echo = True
+        args.insert(0, "-c")
+    elif arg == "--version":
         options.versions += 1
     elif arg == "--check-hash-based-pycs":
         del args[:1]
@@ -199,8 +209,7 @@ def execute(options, program):
     if mode == "command":
         sys.argv = ["-c", *options.rest]
         _prepend(options, "")
-        linecache.cache["<string>"] = (len(value), None, value.splitlines(True), "<string>")
-        exec(compile(value, "<string>", "exec", dont_inherit=True), _main_module(importlib.machinery.BuiltinImporter))
+        run_source(value, "<string>", _main_module(importlib.machinery.BuiltinImporter), options.echo)
         return 0
     if mode == "module":
         import runpy
@@ -208,6 +217,9 @@ def execute(options, program):
         sys.argv = ["-m", *options.rest]
         _prepend(options, os.getcwd())
         _main_module(None)
+        if value == "pip" and importlib.util.find_spec("pip") is None:
+            print(f"{program}: {NO_PIP}", file=sys.stderr)
+            return 1
         runpy._run_module_as_main(value)
         return 0
     if mode == "stdin":
@@ -218,6 +230,18 @@ def execute(options, program):
         exec(compile(source, "<stdin>", "exec", dont_inherit=True), _main_module(importlib.machinery.BuiltinImporter))
         return 0
     return _run_script(options, program)
+
+
+def run_source(code, filename, names, echo):
+    """Run code; `echo` prints the value of a last expression."""
+    linecache.cache[filename] = (len(code), None, code.splitlines(True), filename)
+    if not echo:
+        return exec(compile(code, filename, "exec", dont_inherit=True), names)
+    body = ast.parse(code, filename)
+    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+    exec(compile(body, filename, "exec", dont_inherit=True), names)
+    if last is not None:
+        sys.displayhook(eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), names))
 
 
 def _run_script(options, program):
@@ -333,8 +357,8 @@ def end(status):
 def main():
     """One `python3`."""
     argv = _bashkit.argv()
-    if argv[1:2] == ["--sandlite-session"]:
-        return Session.call(*argv[2:3])
+    if argv[1:2] in (["--sandlite-session"], ["--sandlite-session-echo"]):
+        return Session.call(argv[2], argv[1].endswith("echo"))
     begin()
     sys.orig_argv = argv
     program = argv[0] if argv else "python3"
@@ -353,7 +377,7 @@ class Session:
     count = 0
 
     @classmethod
-    def call(cls, code):
+    def call(cls, code, echo):
         if cls.names is None:
             begin()
             _add_paths(Options())
@@ -364,25 +388,13 @@ class Session:
             ask("begin")
         cls.count += 1
         sys.stdin = open(0, closefd=False)
-        status = guarded(cls.run, code, f"<session-{cls.count}>")
+        status = guarded(run_source, code, f"<session-{cls.count}>", cls.names, echo)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
             except (OSError, ValueError):
                 pass
         return status
-
-    @classmethod
-    def run(cls, code, filename):
-        import ast
-
-        linecache.cache[filename] = (len(code), None, code.splitlines(True), filename)
-        body = ast.parse(code, filename)
-        last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
-        exec(compile(body, filename, "exec", dont_inherit=True), cls.names)
-        if last is not None:
-            value = eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), cls.names)
-            sys.displayhook(value)
 
 
 class Missing:

@@ -8,6 +8,7 @@ use presets::{Limits, Overrides, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota};
 
 use super::Sandbox;
+use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
 use super::record::{Call, Recorded, as_user};
 use crate::Error;
@@ -33,6 +34,7 @@ pub struct Builder {
     read_only: bool,
     tools: Vec<Tool>,
     mounts: Vec<Mount>,
+    python_idle: Option<Duration>,
 }
 
 /// How long reading a snapshot may take.
@@ -46,7 +48,7 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("HOME", HOME),
     ("LANG", "C.UTF-8"),
     ("LOGNAME", "user"),
-    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("PATH", "/usr/local/bin:/usr/bin:/bin:/home/user/.local/bin"),
     ("SHELL", "/bin/bash"),
     ("TERM", "dumb"),
     ("USER", "user"),
@@ -116,6 +118,13 @@ impl Builder {
         self
     }
 
+    /// Ends the Python of a session ([`Sandbox::python_in`]) that has had no call for this long; ten minutes unless set.
+    #[must_use]
+    pub fn python_idle(mut self, idle: Duration) -> Self {
+        self.python_idle = Some(idle);
+        self
+    }
+
     /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
     #[must_use]
     pub fn power_safe(mut self) -> Self {
@@ -145,6 +154,7 @@ impl Builder {
     pub fn open(self) -> Result<Sandbox, Error> {
         let limits = self.preset.limits().tighten(&self.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
+        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
         let host = match self.host {
             Some(host) => host,
             None => Host::builder().build()?,
@@ -172,7 +182,8 @@ impl Builder {
             seed(&recorded, &self.files)?;
         }
         let mounts = mount::open(self.mounts, &database)?;
-        let sandbox = Sandbox { host, database, recorded, power_safe: self.power_safe, mounts, limits, env, cwd, tools };
+        let sandbox =
+            Sandbox { host, database, recorded, power_safe: self.power_safe, mounts, limits, env, cwd, tools, interpreters };
         sandbox.prepare_mount_points()?;
         Ok(sandbox)
     }

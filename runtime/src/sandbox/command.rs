@@ -50,6 +50,7 @@ pub struct Command {
     pub(super) killer: Killer,
     pub(super) overrides: Overrides,
     pub(super) seed: Option<u64>,
+    pub(super) echo: bool,
     pub(super) rollback_on_failure: bool,
     pub(super) stdout: Option<Sink>,
     pub(super) stderr: Option<Sink>,
@@ -101,6 +102,7 @@ impl Command {
             killer: Killer::default(),
             overrides: Overrides::default(),
             seed: None,
+            echo: false,
             rollback_on_failure: false,
             stdout: None,
             stderr: None,
@@ -154,6 +156,13 @@ impl Command {
     #[must_use]
     pub fn deterministic(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Prints the value of a last expression, as a notebook does: for Python code.
+    #[must_use]
+    pub fn echo(mut self) -> Self {
+        self.echo = true;
         self
     }
 

@@ -19,17 +19,57 @@ use crate::vfs::Vfs;
 /// directory are kept; open files are not. A call that meets a limit or is killed ends the interpreter, and the next call
 /// starts a new one. Dropping it ends it.
 ///
+/// [`Sandbox::python_in`] has interpreters by name, kept by the sandbox.
+///
 /// ```no_run
+/// # use sandlite_runtime::Command;
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
 /// let mut session = sandbox.python_session()?;
 /// session.python("x = 20")?;
-/// assert_eq!(session.python("x + 1")?.stdout, b"21\n");
+/// assert_eq!(session.run(Command::python("x + 1").echo())?.stdout, b"21\n");
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct PythonSession {
     sandbox: Sandbox,
+    interpreter: Interpreter,
+}
+
+/// A Python and what it remembers, without the sandbox it works in.
+pub(super) struct Interpreter {
     idle: Idle,
     kept: Option<Kept>,
+}
+
+impl Interpreter {
+    /// One that has not run yet.
+    pub(super) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
+        sandbox.host.prepared(&guests::PYTHON)?;
+        let nothing = Database::options().open()?.begin(None)?;
+        let vfs = Arc::new(Vfs::new(nothing));
+        let meter = Meter::new(sandbox.limits.clone());
+        let tree = Tree::new(sandbox.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
+        let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
+        Ok(Self { idle, kept: None })
+    }
+
+    /// Runs a command of Python code where the last one ended.
+    pub(super) fn run(&mut self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
+        let session = if command.echo { SESSION_ECHO } else { SESSION };
+        match command.args.get_mut(1) {
+            Some(option) if command.name == "python" && option == "-c" => session.clone_into(option),
+            _ => return Err(Error::Invalid("a session runs Python code only".to_owned())),
+        }
+        let (kept, idle) = (&mut self.kept, &self.idle);
+        sandbox.run_with(command, |tree, request, descriptors| {
+            let program = process::find_program(tree, request)?;
+            process::start_kept(tree, program, descriptors, UMASK, kept, idle)
+        })
+    }
+
+    /// Whether the next call finds what earlier ones left.
+    pub(super) fn is_live(&self) -> bool {
+        self.kept.is_some()
+    }
 }
 
 impl Sandbox {
@@ -39,18 +79,45 @@ impl Sandbox {
     ///
     /// When the interpreter cannot be had.
     pub fn python_session(&self) -> Result<PythonSession, Error> {
-        self.host.prepared(&guests::PYTHON)?;
-        let nothing = Database::options().open()?.begin(None)?;
-        let vfs = Arc::new(Vfs::new(nothing));
-        let meter = Meter::new(self.limits.clone());
-        let tree = Tree::new(self.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
-        let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
-        Ok(PythonSession { sandbox: self.clone(), idle, kept: None })
+        Ok(PythonSession { sandbox: self.clone(), interpreter: Interpreter::new(self)? })
+    }
+
+    /// Runs a command made by [`Command::python`] in the live interpreter of this name, which is started if there is none.
+    ///
+    /// It is kept in memory by this sandbox and its clones, until it is idle for too long
+    /// ([`Builder::python_idle`](super::Builder::python_idle)), meets a limit, is ended, or the sandbox is gone: after that,
+    /// and in a sandbox that was opened again or forked, the next call starts a new one
+    /// ([`is_python_live`](Self::is_python_live) tells beforehand).
+    ///
+    /// ```no_run
+    /// # use sandlite_runtime::{Command, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// sandbox.python_in("analysis", Command::python("x = 20"))?;
+    /// assert_eq!(sandbox.python_in("analysis", Command::python("x + 1").echo())?.stdout, b"21\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`PythonSession::run`]; and when too many are live.
+    pub fn python_in(&self, name: &str, command: Command) -> Result<Output, Error> {
+        self.interpreters.run(self, name, command)
+    }
+
+    /// Whether the next call in the interpreter of this name finds what earlier ones left.
+    #[must_use]
+    pub fn is_python_live(&self, name: &str) -> bool {
+        self.interpreters.is_live(name)
+    }
+
+    /// Ends the interpreter of this name and answers whether there was one.
+    pub fn end_python(&self, name: &str) -> bool {
+        self.interpreters.end(name)
     }
 }
 
 impl PythonSession {
-    /// Runs code. The value of a last expression is printed, as in a notebook.
+    /// Runs code.
     ///
     /// # Errors
     ///
@@ -65,27 +132,20 @@ impl PythonSession {
     /// # Errors
     ///
     /// As [`python`](Self::python); and when the command is not one of Python code.
-    pub fn run(&mut self, mut command: Command) -> Result<Output, Error> {
-        match command.args.get_mut(1) {
-            Some(option) if command.name == "python" && option == "-c" => SESSION_OPTION.clone_into(option),
-            _ => return Err(Error::Invalid("a session runs Python code only".to_owned())),
-        }
-        let (kept, idle) = (&mut self.kept, &self.idle);
-        self.sandbox.run_with(command, |tree, request, descriptors| {
-            let program = process::find_program(tree, request)?;
-            process::start_kept(tree, program, descriptors, UMASK, kept, idle)
-        })
+    pub fn run(&mut self, command: Command) -> Result<Output, Error> {
+        self.interpreter.run(&self.sandbox, command)
     }
 
     /// Whether the next call finds what earlier ones left.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.kept.is_some()
+        self.interpreter.is_live()
     }
 }
 
-/// How Python is told that it goes on (`guests/python/lib/_sandlite_main.py`).
-const SESSION_OPTION: &str = "--sandlite-session";
+// How Python is told that it goes on (`guests/python/lib/_sandlite_main.py`), and that it prints the last value.
+const SESSION: &str = "--sandlite-session";
+const SESSION_ECHO: &str = "--sandlite-session-echo";
 
 impl fmt::Debug for PythonSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

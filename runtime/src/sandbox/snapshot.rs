@@ -122,7 +122,8 @@ impl Sandbox {
     fn fork_with(&self, options: sqlite_fs::Options) -> Result<Self, Error> {
         self.recorded.settle();
         let database = self.database.fork(options)?;
-        Ok(Self { recorded: Recorded::new(database.clone()), database, ..self.clone() })
+        let interpreters = self.interpreters.none();
+        Ok(Self { recorded: Recorded::new(database.clone()), database, interpreters, ..self.clone() })
     }
 
     /// Writes a compact copy of the sandbox to a new file, without the keys that are marked as secret.

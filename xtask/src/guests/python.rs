@@ -20,7 +20,8 @@ const PACKAGE: &str = "bashkit-cpython-wasm";
 
 /// Where the modules come from that the package leaves out of the standard library.
 const MORE_PACKAGE: &str = "rustpython-pylib";
-const MORE_MODULES: [&str; 19] = [
+const MORE_MODULES: [&str; 20] = [
+    "_pyrepl",
     "cmd.py",
     "compileall.py",
     "dbm",

@@ -1,0 +1,144 @@
+//! The live Python interpreters of a sandbox, by the names of their sessions.
+//!
+//! They are in memory only: opening the sandbox again, a fork and an import start without any. One that has had nothing to
+//! do for a while is ended, and so are all of them with the sandbox.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::session::Interpreter;
+use super::{Command, Output, Sandbox};
+use crate::{Error, clock};
+
+/// How long an interpreter is kept without a call, unless the builder says otherwise.
+pub(super) const IDLE: Duration = Duration::from_secs(600);
+
+/// Live interpreters of one sandbox: each holds 40 MB of address space and what its globals take.
+const MAX_LIVE: usize = 16;
+
+/// The interpreters.
+pub(super) struct Interpreters {
+    live: Mutex<Live>,
+    idle: Duration,
+    // Told when the last user of these interpreters is gone.
+    over: Arc<(Mutex<bool>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Live {
+    by_name: HashMap<String, Slot>,
+    watched: bool,
+}
+
+struct Slot {
+    // Locked while a call runs: calls of one session take turns.
+    interpreter: Arc<Mutex<Interpreter>>,
+    last_used: Instant,
+}
+
+impl Interpreters {
+    /// None yet; each is to be ended after `idle` without a call.
+    pub(super) fn new(idle: Duration) -> Arc<Self> {
+        Arc::new(Self { live: Mutex::default(), idle, over: Arc::default() })
+    }
+
+    /// The same settings, without any interpreter: for a fork.
+    pub(super) fn none(&self) -> Arc<Self> {
+        Self::new(self.idle)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs Python code in the interpreter of a session, which is started if there is none.
+    pub(super) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, command: Command) -> Result<Output, Error> {
+        let interpreter = self.get(sandbox, name)?;
+        let output = interpreter.lock().unwrap_or_else(PoisonError::into_inner).run(sandbox, command);
+        if let Some(slot) = self.lock().by_name.get_mut(name) {
+            slot.last_used = clock::now();
+        }
+        output
+    }
+
+    fn get(self: &Arc<Self>, sandbox: &Sandbox, name: &str) -> Result<Arc<Mutex<Interpreter>>, Error> {
+        let mut live = self.lock();
+        if let Some(slot) = live.by_name.get_mut(name) {
+            slot.last_used = clock::now();
+            return Ok(Arc::clone(&slot.interpreter));
+        }
+        if live.by_name.len() >= MAX_LIVE {
+            return Err(Error::Invalid(format!(
+                "{MAX_LIVE} sessions of this sandbox have a live Python: end one with `end_python`, or wait until one is idle for long"
+            )));
+        }
+        let interpreter = Arc::new(Mutex::new(Interpreter::new(sandbox)?));
+        live.by_name.insert(name.to_owned(), Slot { interpreter: Arc::clone(&interpreter), last_used: clock::now() });
+        if !live.watched {
+            self.watch()?;
+            live.watched = true;
+        }
+        Ok(interpreter)
+    }
+
+    /// Whether the next call in a session finds what earlier ones left.
+    pub(super) fn is_live(&self, name: &str) -> bool {
+        let interpreter = self.lock().by_name.get(name).map(|slot| Arc::clone(&slot.interpreter));
+        // One that is running has something to find.
+        interpreter.is_some_and(|interpreter| interpreter.try_lock().map_or(true, |interpreter| interpreter.is_live()))
+    }
+
+    /// Ends the interpreter of a session and answers whether there was one.
+    pub(super) fn end(&self, name: &str) -> bool {
+        self.lock().by_name.remove(name).is_some()
+    }
+
+    // A thread that ends idle interpreters, as long as there are any to watch.
+    fn watch(self: &Arc<Self>) -> Result<(), Error> {
+        let (watched, over, idle) = (Arc::downgrade(self), Arc::clone(&self.over), self.idle);
+        let watching = move || {
+            let mut wait = idle;
+            while !is_over(&over, wait) {
+                match Self::sweep(&watched) {
+                    Some(next) => wait = next,
+                    None => return,
+                }
+            }
+        };
+        thread::Builder::new().name("sandlite idle".to_owned()).spawn(watching).map(drop).map_err(Error::Thread)
+    }
+
+    // Ends what is idle for too long; how long to wait for the next, if there is one.
+    fn sweep(watched: &Weak<Self>) -> Option<Duration> {
+        let interpreters = watched.upgrade()?;
+        let now = clock::now();
+        let mut live = interpreters.lock();
+        let expires = |slot: &Slot| slot.last_used + interpreters.idle;
+        // A call that runs holds a second reference.
+        live.by_name.retain(|_, slot| expires(slot) > now || Arc::strong_count(&slot.interpreter) > 1);
+        let next = live.by_name.values().map(|slot| expires(slot).saturating_duration_since(now)).min();
+        live.watched = next.is_some();
+        next.map(|next| next.max(Duration::from_millis(10)))
+    }
+}
+
+fn is_over(over: &(Mutex<bool>, Condvar), wait: Duration) -> bool {
+    let over_now = over.0.lock().unwrap_or_else(PoisonError::into_inner);
+    *over.1.wait_timeout_while(over_now, wait, |over| !*over).unwrap_or_else(PoisonError::into_inner).0
+}
+
+impl Drop for Interpreters {
+    fn drop(&mut self) {
+        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.over.1.notify_all();
+    }
+}
+
+impl fmt::Debug for Interpreters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interpreters").field("live", &self.lock().by_name.len()).finish_non_exhaustive()
+    }
+}

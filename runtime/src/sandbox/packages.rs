@@ -1,0 +1,229 @@
+//! Python packages of a sandbox: pure-Python wheels, unpacked into its own `site-packages`.
+
+mod record;
+mod wheel;
+mod zip;
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use sqlite_fs::{Fs, Transaction, Volume};
+
+use super::Sandbox;
+use super::record::{Call, Recorded, as_user};
+use crate::Error;
+use wheel::Wheel;
+
+/// Where packages are; Python has it in `sys.path`.
+const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
+
+/// Where their programs are; the last directory of `PATH`.
+const BIN: &str = "/home/user/.local/bin";
+
+/// Where their data is.
+const DATA: &str = "/home/user/.local";
+
+/// The Python packages of a sandbox.
+///
+/// ```no_run
+/// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+/// let wheel = std::fs::read("six-1.17.0-py2.py3-none-any.whl").expect("somebody downloaded it");
+/// let package = sandbox.packages().install(&wheel)?;
+/// println!("{} {} needs {:?}", package.name, package.version, package.requires);
+/// sandbox.python("import six")?;
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+pub struct Packages<'a> {
+    recorded: &'a Recorded,
+}
+
+/// An installed package.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Package {
+    /// Its name, as it calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it says it needs: `Requires-Dist`, one requirement each, those of extras left out.
+    pub requires: Vec<String>,
+    /// The programs it brings.
+    pub programs: Vec<String>,
+}
+
+impl Sandbox {
+    /// The sandbox's Python packages.
+    #[must_use]
+    pub fn packages(&self) -> Packages<'_> {
+        Packages { recorded: &self.recorded }
+    }
+}
+
+impl Packages<'_> {
+    /// Installs a wheel from the bytes of its file, in place of another version of the package.
+    ///
+    /// The wheel must be of pure Python (`py3-none-any`), and each of its files must have the hash that its `RECORD` says.
+    /// Its programs become scripts in `~/.local/bin`. What it requires is not installed with it.
+    ///
+    /// # Errors
+    ///
+    /// When the wheel is refused, or does not fit the quota: then nothing is changed.
+    pub fn install(&self, wheel: &[u8]) -> Result<Package, Error> {
+        let wheel = Wheel::read(wheel).map_err(|reason| Error::Invalid(format!("the wheel is refused: {reason}")))?;
+        let package = wheel.package();
+        let about = format!("{}=={}", package.name, package.version);
+        self.recorded.change(Call::new("install_package", &about, json!({ "package": about })), |transaction| {
+            let fs = as_user(transaction);
+            remove(&fs, &package.name)?;
+            place(&fs, &wheel)?;
+            Ok(package)
+        })
+    }
+
+    /// Removes a package and answers whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written.
+    pub fn uninstall(&self, name: &str) -> Result<bool, Error> {
+        self.recorded.change(Call::new("uninstall_package", name, json!({ "package": name })), |transaction| {
+            remove(&as_user(transaction), name)
+        })
+    }
+
+    /// The installed packages, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn list(&self) -> Result<Vec<Package>, Error> {
+        let reader = self.recorded.database().reader()?;
+        let fs = reader.fs();
+        let mut found = Vec::new();
+        for directory in info_directories(&fs)? {
+            let text = |name: &str| fs.read(&format!("{SITE_PACKAGES}/{directory}/{name}")).unwrap_or_default();
+            found.extend(wheel::describe(&text("METADATA"), &text("entry_points.txt")));
+        }
+        found.sort_by_key(|package| normalized(&package.name));
+        Ok(found)
+    }
+}
+
+// A file of the wheel and where it goes.
+fn place(fs: &Fs<'_, Transaction>, wheel: &Wheel) -> Result<(), Error> {
+    let mut placed = Vec::new();
+    let mut put = |path: String, content: &[u8], executable: bool| -> Result<(), Error> {
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            fs.create_dir_all(parent)?;
+        }
+        fs.write(&path, content)?;
+        fs.set_permissions(&path, if executable { 0o755 } else { 0o644 })?;
+        placed.push(record::line(&relative(&path), content));
+        Ok(())
+    };
+    for file in &wheel.files {
+        let Some(target) = file.target(&wheel.data_directory()) else { continue };
+        put(format!("{}/{}", target.root(), target.path), &file.installed_content(&target), target.is_program())?;
+    }
+    for (name, script) in wheel.scripts() {
+        put(format!("{BIN}/{name}"), script.as_bytes(), true)?;
+    }
+    let info = format!("{SITE_PACKAGES}/{}", wheel.info_directory());
+    put(format!("{info}/INSTALLER"), b"sandlite\n", false)?;
+    placed.push(format!("{}/RECORD,,", wheel.info_directory()));
+    fs.write(&format!("{info}/RECORD"), format!("{}\n", placed.join("\n")))?;
+    Ok(())
+}
+
+// As `RECORD` names a file: from `site-packages`.
+fn relative(path: &str) -> String {
+    match path.strip_prefix(SITE_PACKAGES).and_then(|rest| rest.strip_prefix('/')) {
+        Some(inside) => inside.to_owned(),
+        None => format!("../../../{}", path.strip_prefix(DATA).unwrap_or(path).trim_start_matches('/')),
+    }
+}
+
+// The opposite; nothing for a path that leaves the place of packages, whatever a guest has written into its `RECORD`.
+fn absolute(name: &str) -> Option<String> {
+    let mut parts: Vec<&str> = SITE_PACKAGES.split('/').skip(1).collect();
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let path = format!("/{}", parts.join("/"));
+    path.strip_prefix(DATA).is_some_and(|rest| rest.starts_with('/')).then_some(path)
+}
+
+fn remove(fs: &Fs<'_, Transaction>, name: &str) -> Result<bool, Error> {
+    let mut found = false;
+    for directory in info_directories(fs)?.into_iter().filter(|directory| is_of(directory, name)) {
+        found = true;
+        let record = fs.read(&format!("{SITE_PACKAGES}/{directory}/RECORD")).unwrap_or_default();
+        let paths: Vec<_> = record::names(&String::from_utf8_lossy(&record)).iter().filter_map(|name| absolute(name)).collect();
+        let mut parents = BTreeSet::new();
+        for path in &paths {
+            let _ = fs.remove_file(path);
+            parents.extend(path.rmatch_indices('/').map(|(at, _)| path[..at].to_owned()).filter(|parent| is_inside(parent)));
+        }
+        for parent in parents.iter().rev() {
+            let _ = fs.remove_dir_all(&format!("{parent}/__pycache__"));
+            let _ = fs.remove_dir(parent);
+        }
+        let _ = fs.remove_dir_all(&format!("{SITE_PACKAGES}/{directory}"));
+    }
+    Ok(found)
+}
+
+fn is_inside(directory: &str) -> bool {
+    directory.strip_prefix(SITE_PACKAGES).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn info_directories<V: Volume>(fs: &Fs<'_, V>) -> Result<Vec<String>, Error> {
+    if !fs.exists(SITE_PACKAGES)? {
+        return Ok(Vec::new());
+    }
+    let names = fs.list(SITE_PACKAGES)?.into_iter().map(|entry| entry.name);
+    Ok(names.filter(|name| name.ends_with(".dist-info")).collect())
+}
+
+fn is_of(directory: &str, name: &str) -> bool {
+    directory.split_once('-').is_some_and(|(package, _)| normalized(package) == normalized(name))
+}
+
+/// A package's name for comparisons: case does not matter, nor which of `-`, `_` and `.` stand between its words.
+fn normalized(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '-' | '_' | '.' if out.ends_with('-') => {}
+            '-' | '_' | '.' => out.push('-'),
+            letter => out.extend(letter.to_lowercase()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_as_packages_are() {
+        assert_eq!(normalized("Zope.Interface__x"), "zope-interface-x");
+        assert!(is_of("my_package-1.0.dist-info", "My.Package"));
+        assert!(!is_of("my_package_x-1.0.dist-info", "my_package"));
+    }
+
+    #[test]
+    fn a_record_reaches_only_the_place_of_packages() {
+        assert_eq!(absolute("six.py").as_deref(), Some("/home/user/.local/lib/python3.14/site-packages/six.py"));
+        assert_eq!(absolute("../../../bin/tool").as_deref(), Some("/home/user/.local/bin/tool"));
+        for name in ["../../../../notes", "../../../../../../etc/x", "../../..", ""] {
+            let inside = absolute(name).is_some_and(|path| path != SITE_PACKAGES);
+            assert!(!inside, "{name}");
+        }
+        assert_eq!(relative("/home/user/.local/bin/tool"), "../../../bin/tool");
+    }
+}

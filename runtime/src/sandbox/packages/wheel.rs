@@ -1,0 +1,336 @@
+//! A wheel: a zip file from anywhere, believed only after every check.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record, zip};
+
+/// Largest wheel file.
+const MAX_WHEEL_BYTES: usize = 64 << 20;
+
+/// Most files in one.
+const MAX_FILES: usize = 20_000;
+
+/// Largest content of all files together.
+const MAX_CONTENT_BYTES: usize = 256 << 20;
+
+/// The newest minor version of Python 3 that a wheel may ask for.
+const PYTHON_MINOR: u32 = 14;
+
+/// What scripts are run by.
+const INTERPRETER: &str = "#!/usr/bin/python3";
+
+/// A wheel whose files are what its `RECORD` says.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    /// Its files, by name.
+    pub(super) files: Vec<File>,
+    /// `NAME-VERSION`, as its directories have it.
+    stem: String,
+    package: Package,
+}
+
+/// A file of a wheel.
+#[derive(Debug)]
+pub(super) struct File {
+    name: String,
+    content: Vec<u8>,
+}
+
+/// Where a file goes.
+pub(super) struct Target {
+    place: Place,
+    /// Below the place's root.
+    pub(super) path: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Library,
+    Programs,
+    Data,
+}
+
+impl Target {
+    /// The directory that `path` is below.
+    pub(super) fn root(&self) -> &'static str {
+        match self.place {
+            Place::Library => SITE_PACKAGES,
+            Place::Programs => BIN,
+            Place::Data => DATA,
+        }
+    }
+
+    /// Whether it can be run.
+    pub(super) fn is_program(&self) -> bool {
+        self.place == Place::Programs
+    }
+}
+
+impl File {
+    /// Where it goes; nothing for what is not installed.
+    pub(super) fn target(&self, data_directory: &str) -> Option<Target> {
+        let Some(rest) = self.name.strip_prefix(data_directory).and_then(|rest| rest.strip_prefix('/')) else {
+            return (!self.name.ends_with(".dist-info/RECORD"))
+                .then(|| Target { place: Place::Library, path: self.name.clone() });
+        };
+        let (kind, path) = rest.split_once('/')?;
+        let place = match kind {
+            "purelib" => Place::Library,
+            "scripts" => Place::Programs,
+            "data" => Place::Data,
+            _ => return None,
+        };
+        Some(Target { place, path: path.to_owned() })
+    }
+
+    /// Its content there: scripts name the interpreter of this place.
+    pub(super) fn installed_content(&self, target: &Target) -> Vec<u8> {
+        match self.content.strip_prefix(b"#!python") {
+            Some(rest) if target.is_program() => {
+                let rest = rest.strip_prefix(b"w").unwrap_or(rest);
+                [INTERPRETER.as_bytes(), rest].concat()
+            }
+            _ => self.content.clone(),
+        }
+    }
+}
+
+impl Wheel {
+    /// Reads and checks a wheel; the complaint says what is wrong with it.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() > MAX_WHEEL_BYTES {
+            return Err(format!("it has {} bytes, and {MAX_WHEEL_BYTES} are allowed", bytes.len()));
+        }
+        let files = unpack(bytes)?;
+        let stem = stem(&files)?;
+        let text = |name: &str| find(&files, &format!("{stem}.dist-info/{name}"));
+        check_tags(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?))?;
+        check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("it has no file RECORD")?))?;
+        let metadata = text("METADATA").ok_or("it has no file METADATA")?;
+        let package = describe(metadata, text("entry_points.txt").unwrap_or_default()).ok_or("METADATA names no package")?;
+        let named = stem.split_once('-').is_some_and(|(name, version)| {
+            normalized(name) == normalized(&package.name) && version.replace('_', "-") == package.version.replace('_', "-")
+        });
+        if !named {
+            return Err(format!("METADATA is of {} {}, the directory of {stem}", package.name, package.version));
+        }
+        Ok(Self { files, stem, package })
+    }
+
+    /// What it is.
+    pub(super) fn package(&self) -> Package {
+        self.package.clone()
+    }
+
+    /// Where what is known about it is.
+    pub(super) fn info_directory(&self) -> String {
+        format!("{}.dist-info", self.stem)
+    }
+
+    /// Where files are that do not go to the library.
+    pub(super) fn data_directory(&self) -> String {
+        format!("{}.data", self.stem)
+    }
+
+    /// The programs it brings as functions: name and script.
+    pub(super) fn scripts(&self) -> Vec<(String, String)> {
+        let text = find(&self.files, &format!("{}/entry_points.txt", self.info_directory())).unwrap_or_default();
+        entry_points(&String::from_utf8_lossy(text)).into_iter().map(|(name, target)| (name, script(&target))).collect()
+    }
+}
+
+/// What a package says of itself.
+pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Package> {
+    let metadata = String::from_utf8_lossy(metadata);
+    let head = metadata.split("\n\n").next().unwrap_or_default();
+    let values = |key: &'static str| {
+        let fields = head.lines().filter_map(|line| line.split_once(':'));
+        fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
+    };
+    let (name, version) = (values("Name").next()?, values("Version").next()?);
+    let requires = values("Requires-Dist").filter(|requirement| !requirement.contains("extra ==")).collect();
+    let programs = entry_points(&String::from_utf8_lossy(entry_points_text)).into_iter().map(|(name, _)| name).collect();
+    Some(Package { name, version, requires, programs })
+}
+
+fn find<'a>(files: &'a [File], name: &str) -> Option<&'a [u8]> {
+    files.iter().find(|file| file.name == name).map(|file| file.content.as_slice())
+}
+
+fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
+    let entries = zip::entries(bytes)?;
+    if entries.len() > MAX_FILES {
+        return Err(format!("it has {} files, and {MAX_FILES} are allowed", entries.len()));
+    }
+    let (mut files, mut seen, mut left) = (Vec::new(), HashSet::new(), MAX_CONTENT_BYTES);
+    for entry in entries {
+        let name = entry.name.to_owned();
+        check_name(&name)?;
+        if entry.is_symlink {
+            return Err(format!("`{name}` is a symbolic link"));
+        }
+        if name.ends_with('/') {
+            continue;
+        }
+        if !seen.insert(name.clone()) {
+            return Err(format!("`{name}` is there twice"));
+        }
+        let content = entry.content(bytes, left).map_err(|reason| format!("`{name}` cannot be unpacked: {reason}"))?;
+        left -= content.len();
+        files.push(File { name, content });
+    }
+    Ok(files)
+}
+
+// A name that stays below the directory it is put in.
+fn check_name(name: &str) -> Result<(), String> {
+    let inner = name.strip_suffix('/').unwrap_or(name);
+    let fits = inner.split('/').all(|part| !matches!(part, "" | "." | "..") && part.len() <= 255);
+    if fits && name.len() <= 1024 && !name.contains(['\\', '\0', '\n', '\r']) {
+        return Ok(());
+    }
+    Err(format!("{name:?} is no name for a file"))
+}
+
+fn stem(files: &[File]) -> Result<String, String> {
+    let tops: HashSet<_> = files.iter().filter_map(|file| file.name.split_once('/')?.0.strip_suffix(".dist-info")).collect();
+    match tops.into_iter().collect::<Vec<_>>().as_slice() {
+        [stem] if stem.contains('-') => Ok((*stem).to_owned()),
+        [] => Err("it has no directory .dist-info".to_owned()),
+        _ => Err("it has more than one directory .dist-info".to_owned()),
+    }
+}
+
+fn check_tags(wheel: &str) -> Result<(), String> {
+    let values = |key: &'static str| {
+        let fields = wheel.lines().filter_map(|line| line.split_once(':'));
+        fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim())
+    };
+    let tags: Vec<_> = values("Tag").collect();
+    if !tags.iter().any(|tag| is_pure(tag)) || values("Root-Is-Purelib").any(|pure| !pure.eq_ignore_ascii_case("true")) {
+        return Err(format!("it is for {}, and only pure Python (py3-none-any) runs here", tags.join(", ")));
+    }
+    Ok(())
+}
+
+fn is_pure(tag: &str) -> bool {
+    let mut parts = tag.split('-');
+    let versions = parts.next().unwrap_or_default();
+    let newest = |version: &str| match version.strip_prefix("py3") {
+        Some("") => true,
+        Some(minor) => minor.parse::<u32>().is_ok_and(|minor| minor <= PYTHON_MINOR),
+        None => false,
+    };
+    parts.eq(["none", "any"]) && versions.split('.').any(newest)
+}
+
+fn check_record(files: &[File], stem: &str, text: &str) -> Result<(), String> {
+    let rows: HashMap<String, (String, String)> = record::rows(text).map(|[name, hash, size]| (name, (hash, size))).collect();
+    let unhashed = ["RECORD", "RECORD.jws", "RECORD.p7s"].map(|name| format!("{stem}.dist-info/{name}"));
+    for File { name, content } in files.iter().filter(|file| !unhashed.contains(&file.name)) {
+        let Some((hash, size)) = rows.get(name) else { return Err(format!("`{name}` is not in its RECORD")) };
+        let sized = size.is_empty() || size.parse() == Ok(content.len());
+        if *hash != record::hash(content) || !sized {
+            return Err(format!("`{name}` is not the file that its RECORD describes"));
+        }
+    }
+    match rows.keys().find(|name| !unhashed.contains(name) && !files.iter().any(|file| file.name == **name)) {
+        Some(missing) => Err(format!("`{missing}` is in its RECORD and not there")),
+        None => Ok(()),
+    }
+}
+
+/// A function to call.
+#[derive(Debug, PartialEq, Eq)]
+struct EntryPoint {
+    module: String,
+    function: String,
+}
+
+// What `entry_points.txt` says of programs; lines that make no sense are left out.
+fn entry_points(text: &str) -> Vec<(String, EntryPoint)> {
+    let mut found = Vec::new();
+    let mut wanted = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            wanted = matches!(section.trim(), "console_scripts" | "gui_scripts");
+        } else if wanted && !line.starts_with(['#', ';']) {
+            found.extend(entry_point(line));
+        }
+    }
+    found
+}
+
+fn entry_point(line: &str) -> Option<(String, EntryPoint)> {
+    let (name, target) = line.split_once('=')?;
+    let (name, target) = (name.trim(), target.split('[').next()?.trim());
+    let (module, function) = target.split_once(':')?;
+    let (module, function) = (module.trim(), function.trim());
+    let named = !name.is_empty()
+        && name.chars().all(|letter| letter.is_alphanumeric() || "._-+".contains(letter))
+        && !name.starts_with('.');
+    (named && is_dotted_name(module) && is_dotted_name(function))
+        .then(|| (name.to_owned(), EntryPoint { module: module.to_owned(), function: function.to_owned() }))
+}
+
+fn is_dotted_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        part.starts_with(|first: char| first.is_alphabetic() || first == '_')
+            && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+    })
+}
+
+fn script(EntryPoint { module, function }: &EntryPoint) -> String {
+    let first = function.split('.').next().unwrap_or_default();
+    format!("{INTERPRETER}\nimport sys\nfrom {module} import {first}\nsys.exit({function}())\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pure_python_is_let_in() {
+        for (tag, expected) in [
+            ("py3-none-any", true),
+            ("py2.py3-none-any", true),
+            ("py310-none-any", true),
+            ("py315-none-any", false),
+            ("py2-none-any", false),
+            ("cp314-cp314-wasi", false),
+            ("py3-none-manylinux1_x86_64", false),
+            ("py3-abi3-any", false),
+        ] {
+            assert_eq!(is_pure(tag), expected, "{tag}");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_out_are_refused() {
+        for name in ["/etc/passwd", "../x", "a/../../x", "a//b", "a\\..\\b", "", ".", "a/./b", "a\0b"] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        for name in ["a.py", "a/b.py", "a/", "ä/ö.py", "a..b/...c"] {
+            assert!(check_name(name).is_ok(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn entry_points_become_scripts() {
+        let text =
+            "[console_scripts]\nhello = pkg.main:run\n bad = x\nobj=pkg:a.b [extra]\n../x = a:b\nq = a:b()\n[other]\nno = a:b\n";
+        let scripts: Vec<_> = entry_points(text).iter().map(|(name, target)| (name.clone(), script(target))).collect();
+        let expected = [
+            ("hello", "#!/usr/bin/python3\nimport sys\nfrom pkg.main import run\nsys.exit(run())\n"),
+            ("obj", "#!/usr/bin/python3\nimport sys\nfrom pkg import a\nsys.exit(a.b())\n"),
+        ];
+        assert_eq!(scripts, expected.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn rubbish_is_refused() {
+        for bytes in [&b""[..], b"PK", b"not a zip file at all, but long enough to look"] {
+            assert!(Wheel::read(bytes).is_err());
+        }
+    }
+}
