@@ -39,7 +39,7 @@ impl Conversation {
     pub(super) fn command(&self, text: &str) -> Command {
         match &self.speaker {
             Speaker::Bash(_) => Command::bash(text),
-            Speaker::Python(_) => Command::python(text),
+            Speaker::Python(_) => Command::python(text).echo(),
         }
     }
 
