@@ -1,6 +1,6 @@
 //! `find`: walking directories; `parse` reads the expression, `eval` decides and acts.
 
-mod date;
+pub(crate) mod date;
 mod eval;
 mod parse;
 mod printf;

@@ -1,6 +1,7 @@
 //! `tar`: making, listing and unpacking archives, compressed or not; `header` knows the format.
 
 mod header;
+mod rename;
 mod unpack;
 
 use std::ffi::OsString;
@@ -27,32 +28,34 @@ const LONG: &[Long] = &[
     ("file", Value::Yes, 'f'),
     ("files-from", Value::Yes, 'T'),
     ("get", Value::No, 'x'),
-    ("group", Value::Yes, '\u{2}'),
+    ("group", Value::Yes, '\u{a}'),
     ("gunzip", Value::No, 'z'),
     ("gzip", Value::No, 'z'),
     ("keep-old-files", Value::No, 'k'),
     ("list", Value::No, 't'),
-    ("mode", Value::Yes, '\u{3}'),
-    ("mtime", Value::Yes, '\u{3}'),
+    ("mode", Value::Yes, '\u{b}'),
+    ("mtime", Value::Yes, '\u{c}'),
     ("no-recursion", Value::No, '\u{4}'),
     ("no-same-owner", Value::No, 'o'),
     ("no-same-permissions", Value::No, '\u{3}'),
     ("null", Value::No, '\u{5}'),
     ("numeric-owner", Value::No, '\u{6}'),
     ("overwrite", Value::No, '\u{3}'),
-    ("owner", Value::Yes, '\u{2}'),
+    ("owner", Value::Yes, '\u{d}'),
     ("absolute-names", Value::No, 'P'),
     ("preserve-permissions", Value::No, 'p'),
     ("same-permissions", Value::No, 'p'),
-    ("remove-files", Value::No, '\u{3}'),
+    ("remove-files", Value::No, '\u{e}'),
     ("sort", Value::Yes, '\u{3}'),
     ("strip-components", Value::Yes, '\u{7}'),
     ("to-stdout", Value::No, 'O'),
     ("touch", Value::No, 'm'),
+    ("transform", Value::Yes, '\u{f}'),
     ("update", Value::No, 'u'),
     ("verbose", Value::No, 'v'),
     ("version", Value::No, '\u{8}'),
     ("wildcards", Value::No, '\u{9}'),
+    ("xform", Value::Yes, '\u{f}'),
     ("xz", Value::No, 'J'),
 ];
 
@@ -84,6 +87,13 @@ struct Options {
     wildcards: bool,
     strip: usize,
     exclude: Vec<Vec<u8>>,
+    renames: Vec<rename::Rename>,
+    /// What new members have instead of what their files have.
+    owner: Option<(u32, String)>,
+    group: Option<(u32, String)>,
+    permissions: Option<String>,
+    mtime: Option<i64>,
+    remove: bool,
     /// Operands, each with the directory it is relative to.
     operands: Vec<(Vec<u8>, Vec<u8>)>,
     directory: Vec<u8>,
@@ -170,6 +180,12 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
         wildcards: false,
         strip: 0,
         exclude: Vec::new(),
+        renames: Vec::new(),
+        owner: None,
+        group: None,
+        permissions: None,
+        mtime: None,
+        remove: false,
         operands: Vec::new(),
         directory: Vec::new(),
     };
@@ -240,10 +256,59 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
                 return Err(0);
             }
             '\u{9}' => options.wildcards = true,
+            '\u{a}' => options.group = Some(account(&value, |accounts, name| accounts.gid(name), Accounts::group)?),
+            '\u{d}' => options.owner = Some(account(&value, |accounts, name| accounts.uid(name), Accounts::user)?),
+            '\u{b}' => {
+                let text = show(&value).into_owned();
+                if crate::accounts::parse_mode(&text, 0).is_none() {
+                    return Err(usage("Invalid mode given on option"));
+                }
+                options.permissions = Some(text);
+            }
+            '\u{c}' => options.mtime = Some(moment(&value)?),
+            '\u{e}' => options.remove = true,
+            '\u{f}' => options.renames.extend(rename::parse(&value).map_err(|message| usage(&message))?),
             _ => {}
         }
     }
     Ok(options)
+}
+
+/// The number and name of `NAME`, `NAME:NUMBER` or `NUMBER`.
+fn account(
+    value: &[u8],
+    find: impl Fn(&Accounts, &str) -> Option<u32>,
+    name_of: impl Fn(&Accounts, u32) -> String,
+) -> Result<(u32, String), i32> {
+    let text = show(value).into_owned();
+    let accounts = Accounts::read();
+    if let Some((name, number)) = text.split_once(':')
+        && let Ok(number) = number.parse()
+    {
+        return Ok((number, name.to_string()));
+    }
+    if let Some(number) = find(&accounts, &text) {
+        return Ok((number, text));
+    }
+    match text.trim_start_matches('+').parse() {
+        Ok(number) => Ok((number, name_of(&accounts, number))),
+        Err(_) => Err(usage(&format!("‘{text}’: Invalid owner or group name"))),
+    }
+}
+
+/// The time that `--mtime` names: a date, or the file whose time it is.
+fn moment(value: &[u8]) -> Result<i64, i32> {
+    if value.starts_with(b"/") || value.starts_with(b".") {
+        return sys::stat(&io::path(value), true).map(|stat| stat.mtime.div_euclid(1_000_000_000)).map_err(|error| {
+            warn!("tar: {}: Cannot stat: {}", show(value), io::strerror(&error));
+            2
+        });
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
+    let found = crate::find::date::parse(&show(value), now);
+    found
+        .map(|moment| moment.div_euclid(1_000_000_000) as i64)
+        .ok_or_else(|| usage(&format!("Unknown date format ‘{}’", show(value))))
 }
 
 impl Options {
@@ -390,6 +455,20 @@ impl Writer<'_> {
             group: self.accounts.group(stat.gid),
             ..Member::default()
         };
+        let options = self.options;
+        if let Some((uid, user)) = &options.owner {
+            (member.uid, member.user) = (*uid, user.clone());
+        }
+        if let Some((gid, group)) = &options.group {
+            (member.gid, member.group) = (*gid, group.clone());
+        }
+        if let Some(mode) = options.permissions.as_ref().and_then(|text| crate::accounts::parse_mode(text, member.mode)) {
+            member.mode = mode;
+        }
+        member.mtime = options.mtime.unwrap_or(member.mtime);
+        if !options.renames.is_empty() {
+            member.name = rename::apply(&options.renames, &member.name, false);
+        }
         match stat.kind() {
             sys::stat::S_IFDIR => {
                 if !member.name.ends_with(b"/") {
@@ -400,11 +479,18 @@ impl Writer<'_> {
                 if self.options.recurse {
                     self.children(directory, name, &path);
                 }
+                if self.options.remove {
+                    let _ = fs::remove_dir(&path);
+                }
             }
             sys::stat::S_IFLNK => {
                 member.kind = b'2';
                 member.link = fs::read_link(&path).map_or_else(|_| Vec::new(), |target| io::path_bytes(&target).to_vec());
+                member.link = rename::apply(&self.options.renames, &member.link, true);
                 self.put(&member, &[]);
+                if self.options.remove {
+                    let _ = fs::remove_file(&path);
+                }
             }
             sys::stat::S_IFREG => {
                 if stat.nlink > 1 {
@@ -419,6 +505,9 @@ impl Writer<'_> {
                     Ok(content) => {
                         member.size = content.len() as u64;
                         self.put(&member, &content);
+                        if self.options.remove {
+                            let _ = fs::remove_file(&path);
+                        }
                     }
                     Err(error) => {
                         warn!("tar: {}: Cannot open: {}", show(name), io::strerror(&error));

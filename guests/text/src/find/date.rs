@@ -3,7 +3,7 @@
 use crate::time;
 
 /// Nanoseconds since 1970; `now` likewise.
-pub(super) fn parse(text: &str, now: i128) -> Option<i128> {
+pub(crate) fn parse(text: &str, now: i128) -> Option<i128> {
     const SECOND: i128 = 1_000_000_000;
     let text = text.trim();
     if let Some(seconds) = text.strip_prefix('@') {

@@ -186,6 +186,9 @@ impl Unpacking<'_> {
                 member.link = strip(&member.link, self.options.strip).unwrap_or(member.link);
             }
         }
+        if !self.options.renames.is_empty() {
+            member.name = super::rename::apply(&self.options.renames, &member.name, false);
+        }
         if verbose > 0 {
             let line =
                 if verbose > 1 { long_line(&shown, self.options.numeric) } else { [shown.name.as_slice(), b"\n"].concat() };

@@ -1,0 +1,128 @@
+//! `--transform='s/old/new/'`: member names changed as sed's `s` would.
+
+use crate::posix::{Regex, Span, Syntax};
+
+/// One `s` command.
+#[derive(Debug)]
+pub(super) struct Rename {
+    regex: Regex,
+    replacement: Vec<u8>,
+    global: bool,
+    /// The first match that is replaced, counted from 1.
+    from: usize,
+    /// Whether targets of symbolic links are changed too.
+    symbolic: bool,
+}
+
+/// Reads `s/old/new/flags`, several with semicolons between; the error is for the user.
+pub(super) fn parse(text: &[u8]) -> Result<Vec<Rename>, String> {
+    let mut renames = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_ascii_start();
+        let [b's', delimiter, following @ ..] = rest else { return Err("Invalid transform expression".to_string()) };
+        let (pattern, following) = until(following, *delimiter)?;
+        let (replacement, following) = until(following, *delimiter)?;
+        let end = following.iter().position(|&byte| byte == b';').unwrap_or(following.len());
+        let (mut syntax, mut global, mut from, mut symbolic) = (Syntax::default(), false, 0, true);
+        for flag in &following[..end] {
+            match flag {
+                b'g' => global = true,
+                b'i' => syntax.ignore_case = true,
+                b'x' => syntax.extended = true,
+                b'S' => symbolic = false,
+                b'0'..=b'9' => from = from * 10 + usize::from(flag - b'0'),
+                b'r' | b'R' | b's' | b'h' | b'H' => {}
+                _ => return Err(format!("Unknown flag in transform expression: {}", char::from(*flag))),
+            }
+        }
+        let regex = Regex::new(&pattern, syntax).map_err(|message| format!("Invalid transform expression: {message}"))?;
+        renames.push(Rename { regex, replacement, global, from: from.max(1), symbolic });
+        match following.get(end + 1..) {
+            Some(more) if !more.trim_ascii().is_empty() => rest = more,
+            _ => return Ok(renames),
+        }
+    }
+}
+
+/// The text up to the delimiter, and what follows it; an escaped delimiter is an ordinary character.
+fn until(text: &[u8], delimiter: u8) -> Result<(Vec<u8>, &[u8]), String> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match (byte, text.get(at)) {
+            (b'\\', Some(&next)) => {
+                if next != delimiter {
+                    out.push(b'\\');
+                }
+                out.push(next);
+                at += 1;
+            }
+            (byte, _) if byte == delimiter => return Ok((out, &text[at..])),
+            (byte, _) => out.push(byte),
+        }
+    }
+    Err("Invalid transform expression".to_string())
+}
+
+/// The name after all changes.
+pub(super) fn apply(renames: &[Rename], name: &[u8], is_target: bool) -> Vec<u8> {
+    let mut name = name.to_vec();
+    for rename in renames.iter().filter(|rename| rename.symbolic || !is_target) {
+        name = rename.one(&name);
+    }
+    name
+}
+
+impl Rename {
+    fn one(&self, name: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(name.len());
+        let mut spans: Vec<Option<Span>> = Vec::new();
+        let (mut at, mut count) = (0, 0);
+        while at <= name.len() && self.regex.captures_at(name, at, &mut spans) {
+            let Some(Some((start, end))) = spans.first().copied() else { break };
+            out.extend_from_slice(&name[at..start]);
+            count += 1;
+            if count >= self.from {
+                self.replaced(name, &spans, &mut out);
+            } else {
+                out.extend_from_slice(&name[start..end]);
+            }
+            at = end;
+            if start == end {
+                out.extend(name.get(at));
+                at += 1;
+            }
+            if count >= self.from && !self.global {
+                break;
+            }
+        }
+        out.extend_from_slice(name.get(at..).unwrap_or_default());
+        out
+    }
+
+    fn replaced(&self, name: &[u8], spans: &[Option<Span>], out: &mut Vec<u8>) {
+        let mut bytes = self.replacement.iter();
+        while let Some(&byte) = bytes.next() {
+            let group = match byte {
+                b'&' => 0,
+                b'\\' => match bytes.next() {
+                    Some(digit @ b'0'..=b'9') => usize::from(digit - b'0'),
+                    Some(other) => {
+                        out.push(*other);
+                        continue;
+                    }
+                    None => break,
+                },
+                byte => {
+                    out.push(byte);
+                    continue;
+                }
+            };
+            if let Some(Some((start, end))) = spans.get(group) {
+                out.extend_from_slice(&name[*start..*end]);
+            }
+        }
+    }
+}
