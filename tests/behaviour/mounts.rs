@@ -343,3 +343,31 @@ fn an_overlay_is_copied_out_as_it_is_seen() {
     assert_eq!(seen, ["README", "link", "new", "src/main.c"]);
     assert_eq!(fs::read(directory.path().join("README")).unwrap(), b"changed\n");
 }
+
+#[test]
+fn a_snapshot_of_an_overlay_remembers_what_is_hidden() {
+    let project = project();
+    let sandbox = overlay(&project);
+    sandbox.bash("cd /work/p; rm README; echo new > src/main.c").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("snapshot.db");
+    sandbox.export(&path).unwrap();
+    let builder = Sandbox::builder().host(host()).import(&path);
+    let twin = builder.mount(Mount::overlay(project.path(), "/work/p")).open().unwrap();
+    check(&twin, "cd /work/p; ls; cat src/main.c; ls src", "link\nsrc\nnew\ndeep\nmain.c\n");
+    let fork = sandbox.fork().unwrap();
+    check(&fork, "cd /work/p; ls; echo more >> src/main.c", "link\nsrc\n");
+    check(&sandbox, "cat /work/p/src/main.c", "new\n");
+}
+
+#[test]
+fn many_processes_change_one_host_file_at_once() {
+    let project = project();
+    let sandbox = overlay(&project);
+    check(
+        &sandbox,
+        "cd /work/p; for i in 1 2 3 4 5 6; do echo $i >> src/deep/leaf & done; wait; sort src/deep/leaf | tr '\\n' ' '",
+        "1 2 3 4 5 6 leaf ",
+    );
+    assert_eq!(sandbox.check().unwrap(), []);
+}

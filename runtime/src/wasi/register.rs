@@ -170,3 +170,74 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    /// All of `wasi_snapshot_preview1`: a letter for each parameter, `i` for 32 and `l` for 64 bits. All but `proc_exit` answer
+    /// an errno.
+    const PREVIEW1: [(&str, &str); 46] = [
+        ("args_get", "ii"),
+        ("args_sizes_get", "ii"),
+        ("clock_res_get", "ii"),
+        ("clock_time_get", "ili"),
+        ("environ_get", "ii"),
+        ("environ_sizes_get", "ii"),
+        ("fd_advise", "illi"),
+        ("fd_allocate", "ill"),
+        ("fd_close", "i"),
+        ("fd_datasync", "i"),
+        ("fd_fdstat_get", "ii"),
+        ("fd_fdstat_set_flags", "ii"),
+        ("fd_fdstat_set_rights", "ill"),
+        ("fd_filestat_get", "ii"),
+        ("fd_filestat_set_size", "il"),
+        ("fd_filestat_set_times", "illi"),
+        ("fd_pread", "iiili"),
+        ("fd_prestat_dir_name", "iii"),
+        ("fd_prestat_get", "ii"),
+        ("fd_pwrite", "iiili"),
+        ("fd_read", "iiii"),
+        ("fd_readdir", "iiili"),
+        ("fd_renumber", "ii"),
+        ("fd_seek", "ilii"),
+        ("fd_sync", "i"),
+        ("fd_tell", "ii"),
+        ("fd_write", "iiii"),
+        ("path_create_directory", "iii"),
+        ("path_filestat_get", "iiiii"),
+        ("path_filestat_set_times", "iiiilli"),
+        ("path_link", "iiiiiii"),
+        ("path_open", "iiiiillii"),
+        ("path_readlink", "iiiiii"),
+        ("path_remove_directory", "iii"),
+        ("path_rename", "iiiiii"),
+        ("path_symlink", "iiiii"),
+        ("path_unlink_file", "iii"),
+        ("poll_oneoff", "iiii"),
+        ("proc_exit", "i"),
+        ("proc_raise", "i"),
+        ("random_get", "ii"),
+        ("sched_yield", ""),
+        ("sock_accept", "iii"),
+        ("sock_recv", "iiiiii"),
+        ("sock_send", "iiiii"),
+        ("sock_shutdown", "ii"),
+    ];
+
+    #[test]
+    fn a_guest_finds_every_function_of_preview1() {
+        let imports: String = PREVIEW1
+            .iter()
+            .map(|(name, parameters)| {
+                let kinds: String = parameters.chars().map(|kind| if kind == 'l' { " i64" } else { " i32" }).collect();
+                let result = if *name == "proc_exit" { "" } else { "(result i32)" };
+                format!("(import \"{WASI}\" \"{name}\" (func (param{kinds}) {result}))")
+            })
+            .collect();
+        let host = Host::builder().build().unwrap();
+        host.prepared_from_text(&format!("(module {imports} (memory (export \"memory\") 1))"));
+    }
+}
