@@ -35,6 +35,7 @@ INSERT INTO main.fs_dentry SELECT * FROM source.fs_dentry;
 INSERT INTO main.fs_data SELECT * FROM source.fs_data;
 INSERT INTO main.fs_symlink SELECT * FROM source.fs_symlink;
 INSERT OR REPLACE INTO main.fs_config SELECT * FROM source.fs_config;
+INSERT INTO main.sandlite_session SELECT * FROM source.sandlite_session;
 ";
 const HIDDEN: &str = "
 INSERT INTO main.fs_whiteout (path, parent_path, created_at) SELECT path, parent_path, created_at FROM source.fs_whiteout;

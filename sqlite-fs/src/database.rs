@@ -224,7 +224,8 @@ impl Shared {
         }
     }
 
-    pub(crate) fn return_store(&self, store: Box<Store>) {
+    pub(crate) fn return_store(&self, mut store: Box<Store>) {
+        store.clock = Arc::clone(&self.options.clock);
         let mut slot = lock(&self.slot);
         slot.store = Some(store);
         if slot.waiting > 0 {
@@ -280,6 +281,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
             quick_check(&connection)?;
         }
         schema::after_visit(&connection)?;
+        connection.execute_batch(crate::sessions::TABLE)?;
         if let Some(note) = &left.note {
             calls::recover(&connection, note, clock.now())?;
         }

@@ -96,6 +96,7 @@ impl Database {
             store.take_names(source, import, &mut imported)?;
             store.take_contents(source, &mut imported)?;
             store.take_keys(source, &mut imported)?;
+            store.take_sessions(source)?;
             store.take_calls(source, &mut imported)?;
             store.run(Store::settle)?;
             let chunk_bytes = store.chunk_bytes();

@@ -14,6 +14,7 @@ use crate::node::{Entry, FileType, Ino, ROOT, Stat};
 use crate::path::Tree;
 use crate::quota::{Counts, Usage};
 use crate::rows;
+use crate::sessions;
 
 /// Reads what is committed. Each call sees one state, also when it needs many rows; the next call sees the newest.
 pub struct Reader {
@@ -42,6 +43,11 @@ impl Reader {
     /// The keys that start with `prefix`, in order.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         Ok(self.rows(|connection| Ok(kv::keys(connection, prefix)?))?)
+    }
+
+    /// The names of all sessions, in order.
+    pub fn sessions(&self) -> Result<Vec<String>, Error> {
+        Ok(self.rows(|connection| Ok(sessions::names(connection)?))?)
     }
 
     /// Recorded calls, newest first.

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Error;
 use crate::options::Durability;
 use crate::quota::Quota;
+use crate::sessions::TABLE as SESSIONS;
 
 /// `SLFS`: says that a file is ours, so that a foreign one is imported and never adopted.
 pub(crate) const APPLICATION_ID: i64 = 0x534C_4653;
@@ -101,7 +102,7 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
     connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES}
+        "BEGIN IMMEDIATE; {TABLES} {SESSIONS}
          INSERT INTO fs_config VALUES ('chunk_size','{CHUNK_BYTES}'), ('schema_version','0.4');
          INSERT INTO fs_inode (ino, mode, nlink, atime, mtime, ctime, atime_nsec, mtime_nsec, ctime_nsec)
            VALUES (1, {mode}, 2, {seconds}, {seconds}, {seconds}, {nanos}, {nanos}, {nanos});

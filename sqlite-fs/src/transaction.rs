@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::calls::Calls;
+use crate::clock::Clock;
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
@@ -10,6 +11,7 @@ use crate::kv::Kv;
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::path::Tree;
 use crate::quota::Usage;
+use crate::sessions::Sessions;
 use crate::store::{Change, Mark, Store};
 use crate::whiteout::Whiteouts;
 
@@ -56,6 +58,14 @@ impl Transaction {
         result
     }
 
+    /// Takes the times of files and calls from another clock until it is told otherwise or ends; `None`: the database's own.
+    pub fn set_clock(&self, clock: Option<Arc<dyn Clock>>) -> Result<(), Error> {
+        self.with(|store| {
+            store.clock = clock.unwrap_or_else(|| Arc::clone(&self.shared.options.clock));
+            Ok(())
+        })
+    }
+
     /// Marks a point to return to.
     pub fn savepoint(&self) -> Result<Savepoint, Error> {
         self.with(|store| Ok(Savepoint(store.run(Store::savepoint)?)))
@@ -76,6 +86,12 @@ impl Transaction {
     #[must_use]
     pub fn kv(&self) -> Kv<'_> {
         Kv { transaction: self }
+    }
+
+    /// What sessions leave behind.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions { transaction: self }
     }
 
     /// The history.

@@ -27,6 +27,8 @@ mod raw {
         pub fn set_close_on_exec(fd: u32, on: u32) -> u32;
         pub fn cwd(buffer: *mut u8, capacity: usize, length: *mut usize) -> u32;
         pub fn umask(mask: u32, old: *mut u32) -> u32;
+        pub fn session_load(buffer: *mut u8, capacity: usize, length: *mut usize) -> u32;
+        pub fn session_save(state: *const u8, length: usize) -> u32;
         pub fn stat(path: *const u8, length: usize, follow: u32, out: *mut [u8; 72]) -> u32;
         pub fn fstat(fd: u32, out: *mut [u8; 72]) -> u32;
         pub fn chmod(path: *const u8, length: usize, follow: u32, mode: u32) -> u32;
@@ -171,6 +173,25 @@ pub fn cwd() -> Result<Vec<u8>, Errno> {
     check(unsafe { raw::cwd(buffer.as_mut_ptr(), buffer.len(), &raw mut length) })?;
     buffer.truncate(length);
     Ok(buffer)
+}
+
+/// What the last command of this session left, the host's flags first; `None` outside of a session, and for all but a
+/// command's first process.
+#[must_use]
+pub fn session_load() -> Option<Vec<u8>> {
+    let mut length = 0;
+    // SAFETY: without capacity the host only writes the length, which outlives the call.
+    check(unsafe { raw::session_load(core::ptr::null_mut(), 0, &raw mut length) }).ok()?;
+    let mut state = vec![0; length];
+    // SAFETY: the host writes at most `capacity` bytes of the buffer, and both outlive the call.
+    check(unsafe { raw::session_load(state.as_mut_ptr(), state.len(), &raw mut length) }).ok()?;
+    Some(state)
+}
+
+/// Leaves something to the next command of this session.
+pub fn session_save(state: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the buffer outlives the call.
+    check(unsafe { raw::session_save(state.as_ptr(), state.len()) })
 }
 
 /// Sets the file creation mask and returns the old one.

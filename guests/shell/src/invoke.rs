@@ -180,9 +180,11 @@ impl Shell {
             }
             self.origin = Origin::CommandString;
             self.command_string = Some(text.clone());
+            self.enter_session(!rest.is_empty());
             self.source_env();
             self.set_plain("BASH_EXECUTION_STRING", text.clone());
-            return self.run_text_tail(text, Some("-c"));
+            // In a session something comes after the last program: the state is kept.
+            return if self.session { self.run_text(text, 1, Some("-c")) } else { self.run_text_tail(text, Some("-c")) };
         }
         match rest.split_first() {
             Some((file, arguments)) if !invocation.stdin => {
@@ -258,6 +260,19 @@ impl Shell {
         match result {
             Err(Flow::Return(status)) => Ok(status),
             other => other,
+        }
+    }
+
+    /// What came with a call of a session counts, whatever the session knew before.
+    pub(crate) fn import_environment_again(&mut self) {
+        for (name, value) in std::env::vars_os() {
+            let (name, value) = (crate::exec::from_os(&name), crate::exec::from_os(&value));
+            let readonly = self.variables.get(&name).is_some_and(|known| known.attributes.has(Attributes::READONLY));
+            if is_name(&name) && !readonly && name != "PWD" {
+                let variable = self.variables.entry(&name);
+                variable.attributes = Attributes::EXPORT;
+                variable.value = Value::Scalar(value);
+            }
         }
     }
 

@@ -17,6 +17,7 @@ pub mod invoke;
 pub mod pattern;
 pub mod print;
 pub mod quote;
+mod session;
 pub mod shell;
 pub mod shown;
 pub mod state;

@@ -187,6 +187,8 @@ pub struct Shell {
     pub break_status: i32,
     /// What `complete` was told, by command.
     pub completions: Vec<(String, String)>,
+    /// The host keeps what this shell leaves for the next one.
+    pub session: bool,
     /// How often the first character of PS4 is repeated.
     pub trace_level: u32,
     /// The commands that `history` knows.
@@ -250,6 +252,7 @@ impl Shell {
             stdin_fed: 0,
             break_status: 0,
             completions: Vec::new(),
+            session: false,
             trace_level: 0,
             history: crate::state::history::History::default(),
             command_number: 1,

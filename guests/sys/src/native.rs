@@ -275,6 +275,16 @@ pub fn start_cwd() -> io::Result<std::path::PathBuf> {
     std::env::current_dir()
 }
 
+/// A developer's machine keeps no sessions.
+pub fn session_load() -> Option<Vec<u8>> {
+    None
+}
+
+/// A developer's machine keeps no sessions.
+pub fn session_save(_state: &[u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Sets the file creation mask and returns the old one.
 pub fn umask(mask: u32) -> u32 {
     // SAFETY: no pointers.

@@ -122,6 +122,16 @@ pub fn start_cwd() -> io::Result<std::path::PathBuf> {
     Ok(std::ffi::OsString::from_vec(bytes).into())
 }
 
+/// What the last command of this session left, after a byte of the host's; `None` where there is no session.
+pub fn session_load() -> Option<Vec<u8>> {
+    calls::session_load()
+}
+
+/// Leaves something to the next command of this session.
+pub fn session_save(state: &[u8]) -> io::Result<()> {
+    calls::session_save(state).map_err(error)
+}
+
 /// Sets the file creation mask and returns the old one.
 pub fn umask(mask: u32) -> u32 {
     calls::umask(mask)

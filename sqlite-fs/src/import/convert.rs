@@ -368,6 +368,24 @@ impl Store {
         Ok(())
     }
 
+    /// Only ever given back to a guest, who checks them: here they need only be bytes with a name.
+    pub(super) fn take_sessions(&mut self, source: &Source) -> Result<(), Error> {
+        if !(source.has("sandlite_session", "state") && source.has("sandlite_session", "updated_ns")) {
+            return Ok(());
+        }
+        let mut statement =
+            source.connection.prepare("SELECT name, part, state, updated_ns FROM sandlite_session NOT INDEXED")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (name, part) = (text(row, 0, "session")?, text(row, 1, "session")?);
+            let ValueRef::Blob(state) = row.get_ref(2)? else { return Err(refused("session", format!("{name:?} has no bytes"))) };
+            self.connection
+                .prepare_cached("INSERT INTO sandlite_session (name, part, state, updated_ns) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![name, part, state, integer(row, 3, "session")?])?;
+        }
+        Ok(())
+    }
+
     pub(super) fn take_calls(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
         if source.has_table("tool_calls") {
             let query = format!(

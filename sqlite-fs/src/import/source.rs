@@ -32,6 +32,7 @@ const TABLES: &[&str] = &[
     "tool_calls",
     "sandlite_kv",
     "sandlite_run",
+    "sandlite_session",
 ];
 
 /// A private copy of a foreign file, opened for reading.

@@ -285,6 +285,7 @@ pub fn exec(shell: &mut Shell, args: &[String]) -> Done {
         shell.complain(format_args!("exec: {name}: not found"));
         return if shell.shopt(ShoptOption::ExecFail) || shell.interactive { Ok(127) } else { Err(Flow::Exit(127)) };
     }
+    shell.leave_session();
     shell.prepare_for_exec();
     let status = match shell.launch(&command, true) {
         Ok(_) => 0,

@@ -74,6 +74,8 @@ impl Shell {
         }
         self.output.flush();
         self.report_output_failure("echo");
+        self.status = status & 0xff;
+        self.leave_session();
         (status & 0xff) as u8
     }
 

@@ -72,6 +72,18 @@ impl Attributes {
         Self(self.0 & !other.0)
     }
 
+    /// The bits, to be stored.
+    #[must_use]
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Stored bits.
+    #[must_use]
+    pub fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
     /// Whether no bit is set.
     #[must_use]
     pub fn is_empty(self) -> bool {

@@ -1,0 +1,64 @@
+//! What sessions leave behind between two commands: opaque bytes by the session's name and by what they are of.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Error;
+use crate::transaction::Transaction;
+
+/// The table, for files that were made before there were sessions.
+pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS sandlite_session (name TEXT NOT NULL, part TEXT NOT NULL,
+  state BLOB NOT NULL, updated_ns INTEGER NOT NULL, PRIMARY KEY (name, part));";
+
+/// The sessions, from inside a transaction.
+pub struct Sessions<'a> {
+    pub(crate) transaction: &'a Transaction,
+}
+
+impl Sessions<'_> {
+    /// What a part of a session left.
+    pub fn get(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.transaction.with(|store| {
+            Ok(store.run(|store| {
+                let mut statement =
+                    store.connection.prepare_cached("SELECT state FROM sandlite_session WHERE name=?1 AND part=?2")?;
+                Ok(statement.query_row([name, part], |row| row.get(0)).optional()?)
+            })?)
+        })
+    }
+
+    /// Keeps what a part of a session leaves.
+    pub fn set(&self, name: &str, part: &str, state: &[u8]) -> Result<(), Error> {
+        self.transaction.with(|store| {
+            let now = store.now();
+            Ok(store.run(|store| {
+                store
+                    .connection
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO sandlite_session (name, part, state, updated_ns) VALUES (?1,?2,?3,?4)",
+                    )?
+                    .execute(params![name, part, state, now])?;
+                Ok(())
+            })?)
+        })
+    }
+
+    /// Forgets a session, and says whether there was one.
+    pub fn remove(&self, name: &str) -> Result<bool, Error> {
+        self.transaction.with(|store| {
+            Ok(store.run(|store| {
+                Ok(store.connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])? > 0)
+            })?)
+        })
+    }
+}
+
+/// The names of all sessions, in order.
+pub(crate) fn names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    // A file that only ever was read may be older than the table.
+    if !connection.table_exists(None, "sandlite_session")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached("SELECT DISTINCT name FROM sandlite_session ORDER BY name")?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    names.collect()
+}
