@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the place that asks")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,8 +21,8 @@ pub(crate) enum GuestClock {
     Fixed {
         /// Nanoseconds since 1970 at the first question.
         start: u64,
-        /// Questions so far.
-        asked: AtomicU64,
+        /// Questions so far; file times are asked for apart.
+        asked: Arc<AtomicU64>,
     },
 }
 
@@ -46,7 +47,7 @@ impl GuestClock {
 
     /// A clock that always says the same things in the same order.
     pub(crate) fn fixed(start: Duration) -> Self {
-        Self::Fixed { start: u64::try_from(start.as_nanos()).unwrap_or(u64::MAX), asked: AtomicU64::new(0) }
+        Self::Fixed { start: u64::try_from(start.as_nanos()).unwrap_or(u64::MAX), asked: Arc::default() }
     }
 
     /// Nanoseconds since 1970.
@@ -65,16 +66,56 @@ impl GuestClock {
         }
     }
 
-    /// Whether a guest's sleep really takes time.
-    pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Self::Fixed { .. })
+    /// A moment this far from now, if it can be told.
+    pub(crate) fn after(&self, nanos: u64) -> Option<Moment> {
+        match self {
+            Self::Machine { .. } => now().checked_add(Duration::from_nanos(nanos)).map(Moment::Machine),
+            Self::Fixed { .. } => Some(Moment::Fixed(self.passed().saturating_add(nanos))),
+        }
     }
 
-    /// Moves a fixed clock past a sleep that did not really happen.
-    pub(crate) fn skip(&self, nanos: u64) {
-        if let Self::Fixed { asked, .. } = self {
-            asked.fetch_add(nanos / FIXED_STEP_NANOS, Ordering::Relaxed);
+    /// What a fixed clock would answer next, without its moving.
+    pub(crate) fn passed(&self) -> u64 {
+        match self {
+            Self::Machine { .. } => 0,
+            Self::Fixed { asked, .. } => asked.load(Ordering::Relaxed).saturating_mul(FIXED_STEP_NANOS),
         }
+    }
+
+    /// Moves a fixed clock to a moment that somebody waits for.
+    pub(crate) fn advance_to(&self, nanos: u64) {
+        if let Self::Fixed { asked, .. } = self {
+            asked.fetch_max(nanos.div_ceil(FIXED_STEP_NANOS), Ordering::Relaxed);
+        }
+    }
+
+    /// The clock that files get their times from, if it is not the machine's.
+    pub(crate) fn for_files(&self) -> Option<Arc<dyn sqlite_fs::Clock>> {
+        match self {
+            Self::Machine { .. } => None,
+            Self::Fixed { start, asked } => Some(Arc::new(FileClock { start: *start, asked: Arc::clone(asked) })),
+        }
+    }
+}
+
+/// When a guest's wait ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moment {
+    /// By the machine's clock.
+    Machine(Instant),
+    /// By a fixed one.
+    Fixed(u64),
+}
+
+/// A fixed clock as the database asks it.
+struct FileClock {
+    start: u64,
+    asked: Arc<AtomicU64>,
+}
+
+impl sqlite_fs::Clock for FileClock {
+    fn now(&self) -> i64 {
+        i64::try_from(self.start.saturating_add(step(&self.asked))).unwrap_or(i64::MAX)
     }
 }
 

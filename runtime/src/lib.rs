@@ -36,7 +36,7 @@ pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::agent;
 pub use sandbox::{
     Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Mount, Output, Package,
-    Packages, PythonSession, Sandbox, Stream, Summary,
+    Packages, PythonSession, Sandbox, Session, Stream, Summary,
 };
 pub use sqlite_fs::{Entry, Export, FileType, FsError, Stat, Violation};
 pub use tools::Tool;

@@ -28,7 +28,7 @@ use crate::history::{self, HistoryFilter, Run};
 use crate::host::{Host, Prepared};
 use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
-use crate::process::{self, Capture, Fault, Outside, Start, Tree};
+use crate::process::{self, Capture, Fault, KeptState, Outside, Start, Tree};
 use crate::random::Random;
 use crate::tools::{Tool, Tools};
 use crate::vfs::{Device, MountPoint, OverlayChanges, Vfs};
@@ -46,6 +46,7 @@ pub use output::{ExitStatus, Output};
 pub use packages::{Package, Packages};
 use record::Recorded;
 pub use session::PythonSession;
+pub use session::shell::Session;
 pub use snapshot::Summary;
 
 /// One database, and what may be done in it.
@@ -134,7 +135,7 @@ impl Sandbox {
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Output, Error> {
         let limits = self.limits.tighten(&command.overrides)?;
-        let request = self.request(&command);
+        let mut request = self.request(&command);
         check_length(&request, &limits)?;
         let meter = Meter::new(limits);
         let transaction = self.database.begin(Some(meter.deadline()))?;
@@ -142,14 +143,24 @@ impl Sandbox {
         let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
         let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
         let id = transaction.calls().begin(&call)?;
+        let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let before = transaction.savepoint()?;
 
-        let (transaction, mut overlay, mut output) = self.execute(&mut command, &request, meter, transaction, id, start)?;
-        if command.rollback_on_failure && !output.status.success() {
+        let outside = Outside { tools: Arc::clone(&self.tools), run: id, session: session.clone() };
+        let (transaction, mut overlay, mut output) = self.execute(&mut command, &request, meter, transaction, outside, start)?;
+        let rolled_back = command.rollback_on_failure && !output.status.success();
+        if rolled_back {
             let tool_calls = history::tool_calls(&transaction, id)?;
             uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
             uninterrupted(|| history::record_again(&transaction, &tool_calls))?;
             overlay = OverlayChanges::default();
+        }
+        // A call that was stopped or taken back leaves its session where it was.
+        if let (Some(name), Some(state)) = (&command.session, session.and_then(|session| Arc::into_inner(session)?.into_left()))
+            && !rolled_back
+            && output.status.limit().is_none()
+        {
+            uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?))?;
         }
         output.run = id;
         uninterrupted(|| record(&self.database, &transaction, &overlay, &output))?;
@@ -163,14 +174,16 @@ impl Sandbox {
         request: &Request,
         meter: Meter,
         transaction: Transaction,
-        run: i64,
+        outside: Outside,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<(Transaction, OverlayChanges, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
         };
-        let outside = Outside { tools: Arc::clone(&self.tools), run };
+        if let Some(clock) = clock.for_files() {
+            transaction.set_clock(Some(clock))?;
+        }
         let descriptors_limit = meter.limits().descriptors;
         let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
@@ -186,6 +199,9 @@ impl Sandbox {
         command.killer.detach();
         let overlay = tree.vfs.overlay_changes();
         let (meter, transaction) = Tree::take_apart(tree)?;
+        if command.seed.is_some() {
+            transaction.set_clock(None)?;
+        }
         let status = match (meter.reached(), started) {
             (Some(reached), _) => ExitStatus::Limit(reached.clone()),
             (None, Ok(status)) => status.into(),
@@ -262,6 +278,23 @@ impl Sandbox {
     #[must_use]
     pub fn current_dir(&self) -> &str {
         &self.cwd
+    }
+
+    // What the session's shell is to begin with. A shell that goes on has its own environment, and only what came with
+    // this command is new.
+    fn resume(
+        &self,
+        transaction: &Transaction,
+        name: &str,
+        command: &Command,
+        request: &mut Request,
+    ) -> Result<Arc<KeptState>, Error> {
+        let last = transaction.sessions().get(name, session::shell::SHELL)?;
+        if last.is_some() {
+            let new: Vec<_> = command.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+            request.env.retain(|variable| new.contains(variable) || variable.starts_with(b"PWD="));
+        }
+        Ok(Arc::new(KeptState::new(last.as_deref(), command.cwd.is_some(), self.limits.value.0)))
     }
 
     fn cwd<'a>(&'a self, command: &'a Command) -> &'a str {

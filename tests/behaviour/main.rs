@@ -1,12 +1,14 @@
 //! What Sandlite promises its users, one file per promise.
 
 mod commands;
+mod determinism;
 mod files;
 mod history;
 mod kv;
 mod limits;
 mod mounts;
 mod processes;
+mod sessions;
 mod snapshot;
 
 use std::sync::OnceLock;

@@ -13,7 +13,7 @@ use guests::Entry;
 use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::descriptor::Descriptors;
-use super::state::{Start, settle_fuel};
+use super::state::{Start, pay_fuel, settle_fuel};
 use super::{Ended, Fault, Pid, Process, State, Tree, program};
 use crate::Error;
 use crate::host::Prepared;
@@ -86,7 +86,8 @@ impl Image {
 fn run_to_end(image: Image) -> WaitStatus {
     let (tree, process) = (Arc::clone(&image.state().tree), Arc::clone(&image.state().process));
     process.adopt_thread();
-    let ended = catch_unwind(AssertUnwindSafe(|| run(image))).unwrap_or(Ended::HostPanic);
+    let begin = || if tree.begin_turn(&process) { run(image) } else { Ended::Killed };
+    let ended = catch_unwind(AssertUnwindSafe(begin)).unwrap_or(Ended::HostPanic);
     finish(tree, process, &ended)
 }
 
@@ -177,7 +178,7 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {
         store.data().check_alive()?;
-        settle_fuel(store.as_context_mut())?;
+        pay_fuel(store.as_context_mut())?;
         Ok(UpdateDeadline::Continue(1))
     });
     settle_fuel(store.as_context_mut())?;

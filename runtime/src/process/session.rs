@@ -48,6 +48,7 @@ pub(crate) fn start_kept(
 ) -> Result<WaitStatus, Fault> {
     let process = tree.add_process(0, true)?;
     process.adopt_thread();
+    tree.begin_turn(&process);
     let run = || enter(tree, &process, (prepared, start), descriptors, umask, kept.take());
     let ended = match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)) {
         Ok((code, instance)) => {

@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(crate) told_of_limit: bool,
     memory_held: u64,
     fuel_granted: u64,
+    // What of the grant is burnt and paid for.
+    fuel_paid: u64,
 }
 
 /// What a new process is told about itself.
@@ -74,6 +76,7 @@ impl State {
             told_of_limit: false,
             memory_held: 0,
             fuel_granted: 0,
+            fuel_paid: 0,
         }
     }
 
@@ -81,7 +84,7 @@ impl State {
     pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
         self.return_memory();
         // The fuel of the old store is paid for; the new one starts with none.
-        self.fuel_granted = 0;
+        (self.fuel_granted, self.fuel_paid) = (0, 0);
         self.descriptors.close_for_exec();
         self.process.reset_caught_dispositions();
         self.prepared = prepared;
@@ -102,7 +105,8 @@ impl State {
         self.tree.meter.return_memory(held);
         (self.tree, self.process, self.descriptors, self.umask) = (tree, process, descriptors, umask);
         (self.args, self.env, self.cwd) = (start.args, start.env, start.cwd);
-        (self.answer, self.told_of_limit, self.fuel_granted) = (Vec::new(), false, 0);
+        (self.answer, self.told_of_limit) = (Vec::new(), false);
+        (self.fuel_granted, self.fuel_paid) = (0, 0);
         let fits = self.tree.meter.take_memory(held);
         if fits {
             self.memory_held = held;
@@ -118,6 +122,10 @@ impl State {
         self.tree.meter.check_time().map_err(|_| Ended::Limit)
     }
 
+    fn burnt(&self, left: u64) -> u64 {
+        self.fuel_granted.saturating_sub(left)
+    }
+
     fn return_memory(&mut self) {
         self.memory = None;
         self.tree.meter.return_memory(std::mem::take(&mut self.memory_held));
@@ -125,17 +133,27 @@ impl State {
 }
 
 /// Settles with the command's pot: pays for the fuel burnt since the last time and takes all that is left as the new
-/// grant. Called at every tick and after every wait, so processes that run side by side overdraw by a tick at most.
+/// grant. Called where a guest is inside a host call, or has none of its frames on the stack.
 pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
     // An engine that counts no fuel has no answer: nothing was burnt.
     let Ok(left) = store.get_fuel() else { return Ok(()) };
     let state = store.data_mut();
-    let burnt = state.fuel_granted.saturating_sub(left);
-    let granted = state.tree.meter.spend_fuel(burnt);
-    state.fuel_granted = granted.as_ref().copied().unwrap_or(0);
+    let unpaid = state.burnt(left).saturating_sub(state.fuel_paid);
+    let granted = state.tree.meter.spend_fuel(unpaid);
+    (state.fuel_granted, state.fuel_paid) = (granted.as_ref().copied().unwrap_or(0), 0);
     let grant = state.fuel_granted;
     let _ = store.as_context_mut().set_fuel(grant);
     granted.map(drop).map_err(|_| Ended::Limit)
+}
+
+/// Pays for what is seen to be burnt while the guest runs on. Its grant stays: a running function counts in a register, and
+/// would write over a new one.
+pub(crate) fn pay_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
+    let Ok(left) = store.get_fuel() else { return Ok(()) };
+    let state = store.data_mut();
+    let burnt = state.burnt(left);
+    let unpaid = burnt.saturating_sub(std::mem::replace(&mut state.fuel_paid, burnt));
+    state.tree.meter.spend_fuel(unpaid).map(drop).map_err(|_| Ended::Limit)
 }
 
 impl ResourceLimiter for State {

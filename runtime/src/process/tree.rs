@@ -7,7 +7,7 @@ use abi::{Errno, WaitStatus, Waited};
 
 use super::table::{FIRST, Table};
 use super::wait::block;
-use super::{Fault, Pid, Process, WaitFor};
+use super::{Fault, KeptState, Pid, Process, Turns, WaitFor};
 use sqlite_fs::Transaction;
 
 use crate::Error;
@@ -34,6 +34,10 @@ pub(crate) struct Tree {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// The session it is a call of.
+    pub(crate) session: Option<Arc<KeptState>>,
+    /// Whose turn it is, in a deterministic run.
+    pub(crate) turns: Option<Turns>,
     table: Mutex<Table>,
     over: AtomicBool,
     alive: Arc<Alive>,
@@ -46,6 +50,8 @@ pub(crate) struct Outside {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// The session it is a call of.
+    pub(crate) session: Option<Arc<KeptState>>,
 }
 
 /// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
@@ -99,7 +105,8 @@ impl Alive {
 impl Tree {
     /// A command without processes.
     pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random, outside: Outside) -> Arc<Self> {
-        let Outside { tools, run } = outside;
+        let Outside { tools, run, session } = outside;
+        let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
             meter,
@@ -108,6 +115,8 @@ impl Tree {
             random,
             tools,
             run,
+            session,
+            turns,
             table: Mutex::default(),
             over: AtomicBool::new(false),
             alive: Arc::default(),
@@ -126,16 +135,35 @@ impl Tree {
         }
         self.meter.start_process()?.ok_or(Errno::AGAIN)?;
         *self.alive.lock() += 1;
-        Ok(self.table().add(parent, new_group))
+        let process = self.table().add(parent, new_group);
+        if let Some(turns) = &self.turns {
+            turns.join(process.pid);
+        }
+        Ok(process)
     }
 
     /// Notes that a process has ended and nothing of it is left, and lets go of the tree.
     pub(crate) fn process_ended(self: Arc<Self>, pid: Pid, status: WaitStatus) {
         self.table().end(pid, status);
         self.meter.end_process();
+        if let Some(turns) = &self.turns {
+            // Whoever comes next must find the command over, and not run on until somebody says so.
+            if pid == FIRST {
+                self.over.store(true, Ordering::Release);
+                self.table().kill_others(FIRST);
+            }
+            turns.leave(&self.clock, pid);
+        }
         let alive = Arc::clone(&self.alive);
         drop(self);
         alive.leave();
+    }
+
+    /// Waits for a process's first turn, where processes take turns; false when it must not begin any more.
+    pub(crate) fn begin_turn(&self, process: &Process) -> bool {
+        let Some(turns) = &self.turns else { return true };
+        turns.begin(process.pid);
+        !(process.must_end() || self.is_over())
     }
 
     /// Waits for a child; `Ok(None)` when `hang` is false and none has ended.

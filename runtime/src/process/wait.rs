@@ -7,10 +7,10 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Process, Tree};
-use crate::clock;
+use crate::clock::{self, Moment};
 
 /// Shortest sleep between two looks: a deadline can pass unnoticed only while the clock is stopped.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -52,9 +52,10 @@ impl Waiters {
 pub(crate) fn block<T>(
     tree: &Tree,
     process: &Process,
-    until: Option<Instant>,
+    until: Option<Moment>,
     mut ready: impl FnMut() -> Option<T>,
 ) -> Result<Option<T>, Interruption> {
+    let mut has_done_something = true;
     loop {
         if let Some(value) = ready() {
             return Ok(Some(value));
@@ -68,12 +69,19 @@ pub(crate) fn block<T>(
         if tree.meter.check_time().is_err() {
             return Err(Interruption::End);
         }
-        let now = clock::now();
-        if until.is_some_and(|until| now >= until) {
-            return Ok(None);
+        let (now, deadline) = (clock::now(), tree.meter.deadline());
+        let wake_at = match until {
+            Some(Moment::Machine(until)) if now >= until => return Ok(None),
+            Some(Moment::Fixed(until)) if tree.clock.passed() >= until => return Ok(None),
+            Some(Moment::Machine(until)) => until.min(deadline),
+            _ => deadline,
+        };
+        if let Some(turns) = &tree.turns {
+            let until = if let Some(Moment::Fixed(until)) = until { Some(until) } else { None };
+            turns.give_up(&tree.clock, process.pid, until, has_done_something, deadline);
+            has_done_something = false;
+            continue;
         }
-        let deadline = tree.meter.deadline();
-        let wake_at = until.map_or(deadline, |until| until.min(deadline));
         thread::park_timeout(wake_at.saturating_duration_since(now).max(SHORTEST));
     }
 }

@@ -51,6 +51,7 @@ pub struct Command {
     pub(super) overrides: Overrides,
     pub(super) seed: Option<u64>,
     pub(super) echo: bool,
+    pub(super) session: Option<String>,
     pub(super) rollback_on_failure: bool,
     pub(super) stdout: Option<Sink>,
     pub(super) stderr: Option<Sink>,
@@ -103,6 +104,7 @@ impl Command {
             overrides: Overrides::default(),
             seed: None,
             echo: false,
+            session: None,
             rollback_on_failure: false,
             stdout: None,
             stderr: None,
@@ -152,7 +154,8 @@ impl Command {
         self
     }
 
-    /// Makes the run repeatable: a fixed clock, and random bytes from this seed.
+    /// Makes the run repeatable: processes take turns, time passes only while all of them wait, random bytes come from this
+    /// seed. The same command on the same files then gives the same output, files, fuel and peak memory.
     #[must_use]
     pub fn deterministic(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

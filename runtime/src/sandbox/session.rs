@@ -1,5 +1,7 @@
 //! A Python that remembers: its globals live on between calls, each of which is a command like any other.
 
+pub(super) mod shell;
+
 use std::fmt;
 use std::sync::Arc;
 

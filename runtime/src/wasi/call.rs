@@ -40,6 +40,7 @@ pub(super) fn enter(
     mut caller: Caller<'_, State>,
     body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
 ) -> wasmtime::Result<u32> {
+    settle_for_turns(&mut caller)?;
     let Some(memory) = caller.data().memory else { return Err(Ended::HostPanic.into()) };
     let (bytes, state) = memory.data_and_store_mut(&mut caller);
     let mut call = Call { memory: GuestMemory::new(bytes), state, fuel: BASE_FUEL, waited: false };
@@ -54,6 +55,7 @@ pub(super) fn enter_engine<T>(
     caller: &mut Caller<'_, State>,
     body: impl FnOnce(&mut Caller<'_, State>) -> Result<T, Fault>,
 ) -> wasmtime::Result<Result<T, u32>> {
+    settle_for_turns(caller)?;
     let result = catch_unwind(AssertUnwindSafe(|| body(caller))).unwrap_or(Err(Fault::End(Ended::HostPanic)));
     leave(caller, BASE_FUEL, true)?;
     match result {
@@ -63,7 +65,17 @@ pub(super) fn enter_engine<T>(
     }
 }
 
-fn leave(caller: &mut Caller<'_, State>, fuel: u64, waited: bool) -> wasmtime::Result<()> {
+// Where processes take turns, what each has burnt is known before another one runs, whenever the clock last ticked.
+fn settle_for_turns(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
+    if caller.data().tree.turns.is_some() {
+        settle_fuel(caller.as_context_mut())?;
+    }
+    Ok(())
+}
+
+fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtime::Result<()> {
+    let (tree, pid) = (&caller.data().tree, caller.data().process.pid);
+    waited |= tree.turns.as_ref().is_some_and(|turns| turns.count_call(&tree.clock, pid));
     if caller.data().process.must_end() || caller.data().tree.is_over() {
         return Err(Ended::Killed.into());
     }

@@ -37,6 +37,17 @@ pub(super) fn time(call: &mut Call<'_>, clock: u32, out: u32) -> Result<(), Faul
     Ok(call.memory.write_u64(out, now)?)
 }
 
+/// `sched_yield`.
+pub(super) fn yield_now(call: &mut Call<'_>) -> Result<(), Fault> {
+    call.may_wait();
+    let tree = &call.state.tree;
+    match &tree.turns {
+        Some(turns) => turns.let_others(&tree.clock, call.state.process.pid),
+        None => std::thread::yield_now(),
+    }
+    Ok(())
+}
+
 /// `random_get`, in pieces, so that a request for a gigabyte does not outlive the deadline.
 pub(super) fn random(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
     call.charge_bytes(length as usize);

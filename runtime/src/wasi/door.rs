@@ -10,12 +10,10 @@
 
 use abi::spawn::Request;
 use abi::{Disposition, Errno, Signal};
-use std::time::Duration;
 
 use super::call::Call;
 use super::memory::MAX_PATH_BYTES;
 use super::{files, metadata, processes, tools};
-use crate::clock;
 use crate::process::descriptor::Object;
 use crate::process::wait::block;
 use crate::process::{self, Fault};
@@ -223,7 +221,7 @@ fn wait(call: &mut Call<'_>, pid: i32, timeout: i64) -> Result<Vec<u8>, Fault> {
     call.may_wait();
     let which = processes::which_children(call, pid);
     let (tree, process) = (&call.state.tree, &call.state.process);
-    let until = u64::try_from(timeout).ok().and_then(|timeout| clock::now().checked_add(Duration::from_millis(timeout)));
+    let until = u64::try_from(timeout).ok().and_then(|timeout| tree.clock.after(timeout.saturating_mul(1_000_000)));
     let mut ended = tree.table().reap(process.pid, which)?;
     if ended.is_none() && timeout != 0 {
         ended = block(tree, process, until, || tree.table().reap(process.pid, which).transpose())?.transpose()?;

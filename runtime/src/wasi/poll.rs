@@ -1,14 +1,12 @@
 //! `poll_oneoff`: waiting for clocks and descriptors, never past the command's deadline (T-DOS-02).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use abi::Errno;
 
 use super::call::Call;
 use super::clocks;
 use super::files;
-use crate::clock;
 use crate::process::Fault;
 use crate::process::descriptor::{OpenFile, wait_ready};
 
@@ -53,16 +51,11 @@ pub(super) fn poll(call: &mut Call<'_>, subscriptions: u32, events: u32, count: 
             Wanted::Clock { .. } => {}
         }
     }
-    let fixed = call.state.tree.clock.is_fixed();
     let timed_out = if bad_file {
         false
-    } else if fixed && files.is_empty() {
-        // In a deterministic run nobody sleeps: the clock moves on by itself.
-        call.state.tree.clock.skip(sleep.unwrap_or(0));
-        true
     } else {
         // A span too long to add up ends with the command anyway.
-        let until = sleep.and_then(|nanos| clock::now().checked_add(Duration::from_nanos(nanos)));
+        let until = sleep.and_then(|nanos| call.state.tree.clock.after(nanos));
         !wait_ready(&call.state.tree, &call.state.process, &files, until)?
     };
     let mut written = 0;

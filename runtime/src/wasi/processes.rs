@@ -1,5 +1,7 @@
 //! The imports of `guests/abi`: processes, pipes, signals, full metadata.
 
+use std::sync::Arc;
+
 use abi::spawn::Request;
 use abi::{Counter, Disposition, Errno, Signal, WAIT_NO_HANG};
 use sqlite_fs::path::Last;
@@ -8,7 +10,7 @@ use super::call::Call;
 use super::{files, metadata};
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
-use crate::process::{self, Fault, MemoryCharge, WaitFor};
+use crate::process::{self, FIRST, Fault, KeptState, MemoryCharge, WaitFor};
 use crate::vfs::{Node, ROOT_NODE};
 
 /// Largest encoded request; the preset's limit on command text is checked inside it.
@@ -143,6 +145,35 @@ pub(super) fn cwd(call: &mut Call<'_>, buffer: u32, capacity: u32, out: u32) -> 
     }
     call.memory.write(buffer, &call.state.cwd)?;
     Ok(call.memory.write_u32(out, length)?)
+}
+
+/// `session_load`: how long the state is, and the state itself where there is room for it.
+pub(super) fn session_load(call: &mut Call<'_>, buffer: u32, capacity: u32, out: u32) -> Result<(), Fault> {
+    let session = session(call)?;
+    let given = session.given().ok_or(Errno::NOENT)?;
+    let length = u32::try_from(given.len()).map_err(|_| Errno::OVERFLOW)?;
+    if length <= capacity {
+        call.charge_bytes(given.len());
+        call.memory.write(buffer, given)?;
+    }
+    Ok(call.memory.write_u32(out, length)?)
+}
+
+/// `session_save`.
+pub(super) fn session_save(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
+    let session = session(call)?;
+    let limit = session.check(length)?;
+    // Held until the command is over.
+    if !call.state.tree.meter.take_memory(u64::from(length)) {
+        return Err(Errno::NOMEM.into());
+    }
+    call.charge_bytes(length as usize);
+    session.leave(call.memory.copy(pointer, length, limit)?);
+    Ok(())
+}
+
+fn session(call: &Call<'_>) -> Result<Arc<KeptState>, Errno> {
+    call.state.tree.session.clone().filter(|_| call.state.process.pid == FIRST).ok_or(Errno::NOENT)
 }
 
 /// `umask`.

@@ -46,7 +46,7 @@ fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "clock_time_get" (clock: u32, _precision: u64, out: u32) => |call| clocks::time(call, clock, out);
         "random_get" (buffer: u32, length: u32) => |call| clocks::random(call, buffer, length);
         "poll_oneoff" (subscriptions: u32, events: u32, count: u32, out: u32) => |call| poll::poll(call, subscriptions, events, count, out);
-        "sched_yield" () => |call| { std::thread::yield_now(); call.may_wait(); Ok(()) };
+        "sched_yield" () => |call| clocks::yield_now(call);
         "proc_raise" (signal: u32) => |call| processes::kill(call, call.state.process.pid.cast_signed(), signal);
     }
     linker.func_wrap(WASI, "proc_exit", |_: Caller<'_, State>, code: u32| -> wasmtime::Result<()> {
@@ -152,6 +152,8 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "dup2" (fd: u32, to: u32) => |call| call.state.descriptors.duplicate_to(fd, to).map_err(Fault::from);
         "set_close_on_exec" (fd: u32, on: u32) => |call| call.state.descriptors.set_close_on_exec(fd, on != 0).map_err(Fault::from);
         "cwd" (buffer: u32, capacity: u32, out: u32) => |call| processes::cwd(call, buffer, capacity, out);
+        "session_load" (buffer: u32, capacity: u32, out: u32) => |call| processes::session_load(call, buffer, capacity, out);
+        "session_save" (state: u32, length: u32) => |call| processes::session_save(call, state, length);
         "umask" (mask: u32, old: u32) => |call| processes::umask(call, mask, old);
         "stat" (pointer: u32, length: u32, follow: u32, out: u32) => |call| processes::stat(call, (pointer, length), follow, out);
         "fstat" (fd: u32, out: u32) => |call| processes::fstat(call, fd, out);

@@ -1,11 +1,11 @@
 //! Reading, writing, seeking and waiting on an open file, whatever is behind it.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
 
 use abi::{Disposition, Errno, Signal};
 
 use super::{Object, OpenFile};
+use crate::clock::Moment;
 use crate::process::wait::{Interruption, block};
 use crate::process::{Ended, Fault, Process, Tree};
 use crate::vfs::Device;
@@ -218,7 +218,7 @@ pub(crate) fn wait_ready(
     tree: &Tree,
     process: &Process,
     files: &[(Arc<OpenFile>, bool)],
-    until: Option<Instant>,
+    until: Option<Moment>,
 ) -> Result<bool, Interruption> {
     let ready = block(tree, process, until, || {
         files.iter().for_each(|(file, _)| file.register());

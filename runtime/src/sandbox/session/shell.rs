@@ -1,0 +1,108 @@
+//! Sessions of the shell: what one call leaves, the next one finds, also in another program and after an export.
+//!
+//! The state is the guest's own: opaque bytes that only ever come back to a guest. It is stored in the transaction of the
+//! call that left it.
+
+use std::fmt;
+
+use super::super::{Command, Output, Sandbox};
+use crate::Error;
+
+/// The longest name of a session, in bytes.
+const NAME_MAX: usize = 255;
+
+/// The part of a session that is the shell's.
+pub(in crate::sandbox) const SHELL: &str = "shell";
+
+/// A shell that goes on where its last call ended.
+///
+/// The current directory, variables with their attributes, arrays, functions, aliases, options, traps, the file creation
+/// mask, the positional parameters, `$?` and the stack of directories carry over between calls. They are part of the
+/// sandbox: they are there after it is opened again, in its exports and in its forks. Jobs, open descriptors and the EXIT
+/// trap end with each call, and `exit` ends the call alone. A call that meets a limit or is killed leaves the state as it was before.
+///
+/// ```
+/// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+/// let session = sandbox.session("main")?;
+/// session.bash("cd /tmp; name=world; greet() { echo \"hello $1\"; }")?;
+/// assert_eq!(session.bash("greet \"$name\"; pwd")?.stdout, b"hello world\n/tmp\n");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Session {
+    sandbox: Sandbox,
+    name: String,
+}
+
+impl Sandbox {
+    /// A session by its name. It begins with its first call; one that the database knows goes on.
+    ///
+    /// # Errors
+    ///
+    /// When the name is empty, longer than 255 bytes or has control characters.
+    pub fn session(&self, name: impl Into<String>) -> Result<Session, Error> {
+        let name = name.into();
+        if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+            return Err(Error::Invalid(format!("{name:?} is no name for a session: give 1 to {NAME_MAX} printable bytes")));
+        }
+        Ok(Session { sandbox: self.clone(), name })
+    }
+
+    /// The names of the sessions that have been used, in order.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn sessions(&self) -> Result<Vec<String>, Error> {
+        Ok(self.database.reader()?.sessions()?)
+    }
+}
+
+impl Session {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs a bash command line where the last one ended.
+    ///
+    /// # Errors
+    ///
+    /// Only for the host's own trouble: a command that fails is an [`Output`].
+    pub fn bash(&self, script: impl Into<String>) -> Result<Output, Error> {
+        self.run(Command::bash(script))
+    }
+
+    /// Runs a command made by [`Command::bash`], with its input, limits and the like. Its arguments become the positional
+    /// parameters, its environment is exported, and its directory is entered first.
+    ///
+    /// # Errors
+    ///
+    /// As [`bash`](Self::bash); and when the command is not one of bash.
+    pub fn run(&self, mut command: Command) -> Result<Output, Error> {
+        if command.name != "bash" {
+            return Err(Error::Invalid(format!("a session runs bash, and this is {}", command.name)));
+        }
+        command.session = Some(self.name.clone());
+        self.sandbox.run(command)
+    }
+
+    /// Forgets what the session knows, and says whether there was something. The next call begins afresh.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written.
+    pub fn remove(&self) -> Result<bool, Error> {
+        let transaction = self.sandbox.database.begin(None)?;
+        let removed = transaction.sessions().remove(&self.name)?;
+        transaction.commit()?;
+        Ok(removed)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("name", &self.name).finish_non_exhaustive()
+    }
+}

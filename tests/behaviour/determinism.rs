@@ -1,0 +1,69 @@
+//! A deterministic run repeats itself: the same output, the same files with the same times, the same fuel, whatever the
+//! machine is doing and however many processes there are.
+
+use runtime::{Command, Output};
+
+use super::sandbox;
+
+/// Enough that an order which only usually is the same would differ once.
+const RUNS: usize = 20;
+
+// What the files are in the end is part of the output.
+const STATE: &str = "wait; find / -xdev -printf '%p %i %m %s %T@\\n' 2>/dev/null; cat /tmp/* 2>/dev/null | cksum; echo $RANDOM";
+
+fn run(script: &str, seed: u64) -> Output {
+    sandbox().run(Command::bash(format!("{script}\n{STATE}")).deterministic(seed)).unwrap()
+}
+
+fn check(script: &str) -> Output {
+    let first = run(script, 7);
+    for _ in 1..RUNS {
+        let again = run(script, 7);
+        assert_eq!(String::from_utf8_lossy(&again.stdout), String::from_utf8_lossy(&first.stdout), "{script}");
+        assert_eq!((&again.stderr, &again.status), (&first.stderr, &first.status), "{script}");
+        assert_eq!((again.usage.fuel, again.usage.memory_peak), (first.usage.fuel, first.usage.memory_peak), "{script}");
+    }
+    first
+}
+
+#[test]
+fn pipelines_repeat() {
+    check("seq 3000 | grep 7 | sort -r | tee /tmp/out | tail -n 3; yes | head -n 1000 | wc -c");
+}
+
+#[test]
+fn background_jobs_write_in_the_same_order() {
+    check("for i in 1 2 3 4 5; do (for j in 1 2 3; do echo $i-$j >> /tmp/log; echo $i-$j; done) & done");
+    check(
+        "a() { for i in {1..20}; do echo a$i; done; }; b() { for i in {1..20}; do echo b$i; done; }; a & b & wait; { a & b & wait; } | sort | tail -n 1",
+    );
+}
+
+#[test]
+fn forks_and_signals_repeat() {
+    check("trap 'echo caught' USR1; (kill -USR1 $$) & wait; x=$(echo $(echo $((RANDOM)))); echo $x $!");
+    check("sleep 100 & kill $!; wait $!; echo $?; (exit 3) & (exit 4) & wait -n; echo $?");
+    check("while [ ! -e /tmp/flag ]; do :; done & : > /tmp/flag; wait; echo seen");
+}
+
+#[test]
+fn time_passes_by_the_run_s_own_clock_and_in_order() {
+    let output = check(
+        "(sleep 3; echo third) & (sleep 1; echo first) & (sleep 2; echo second) & wait; timeout 5 sleep 100; echo $? $SECONDS",
+    );
+    assert!(output.stdout.starts_with(b"first\nsecond\nthird\n124 8\n"), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.usage.wall.as_secs() < 8);
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    assert_ne!(run("echo $RANDOM", 1).stdout, run("echo $RANDOM", 2).stdout);
+}
+
+#[test]
+fn input_that_comes_while_it_runs_is_waited_for() {
+    let (command, mut stdin) = Command::bash("cat | tr a-z A-Z").deterministic(1).stdin_pipe();
+    let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, b"late"));
+    assert_eq!(sandbox().run(command).unwrap().stdout, b"LATE");
+    writer.join().unwrap().unwrap();
+}
