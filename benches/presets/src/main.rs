@@ -1,13 +1,21 @@
-//! `cargo xtask bench presets` runs this: the report on the terminal, and as files in the directory it is given.
+//! `cargo xtask bench` runs this: `presets DIRECTORY` writes the report, `targets [NANOSECONDS]` checks what is promised.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use sandlite_bench::{Effort, presets};
 
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
 fn main() -> ExitCode {
-    let directory = std::env::args_os().nth(1);
-    match write(directory.as_deref().map(Path::new)) {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.first().map(String::as_str) {
+        Some("presets") => write(args.get(1).map(Path::new)),
+        #[cfg(feature = "unmetered")]
+        Some("targets") => check(args.get(1)),
+        _ => Err("say `presets` or `targets`".into()),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -16,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn write(directory: Option<&Path>) -> Result<(), Box<dyn std::error::Error>> {
+fn write(directory: Option<&Path>) -> Outcome {
     let report = presets(Effort::Thorough, |step| eprintln!("  {step}"))?;
     let table = report.table();
     println!("{table}");
@@ -29,6 +37,15 @@ fn write(directory: Option<&Path>) -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(directory.join("presets.json"), format!("{:#}\n", report.json()))?;
         std::fs::write(directory.join("presets.svg"), report.svg())?;
         eprintln!("written: presets.md, presets.json and presets.svg in {}", directory.display());
+    }
+    Ok(())
+}
+
+#[cfg(feature = "unmetered")]
+fn check(bashkit: Option<&String>) -> Outcome {
+    let bashkit = bashkit.map(|nanos| nanos.parse().map(std::time::Duration::from_nanos)).transpose()?;
+    for target in sandlite_bench::targets(bashkit)? {
+        println!("{target}");
     }
     Ok(())
 }
