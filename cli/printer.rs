@@ -101,12 +101,6 @@ impl Printer {
         self.line(&value.to_string());
     }
 
-    /// Says something that is not part of a result.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn note(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{line}");
-    }
-
     /// Prints a line of a result.
     pub(crate) fn line(&self, line: &str) {
         self.progress.clear();

@@ -12,7 +12,7 @@ use crate::printer::Printer;
 pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Result<Code> {
     // Standard output belongs to the protocol: everything else goes to standard error.
     let teller = printer.clone();
-    let host = Host::builder().progress(move |what| teller.note(&format!("{what} …"))).build()?;
+    let host = Host::builder().progress(move |what| teller.note(format_args!("{what} …"))).build()?;
     let database = super::database(global);
     let mut builder = Sandbox::builder().host(&host).preset(global.preset);
     if let Some(path) = &database {
@@ -26,7 +26,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         Some(address) => {
             let key = key(args.key_file.as_ref(), printer)?;
             let listen = Listen { address, key, hosts: args.allow_host.clone(), origins: args.allow_origin.clone() };
-            serve_http(service, listen, |address| printer.note(&format!("listening on http://{address}/mcp")))?;
+            serve_http(service, listen, |address| printer.note(format_args!("listening on http://{address}/mcp")))?;
         }
     }
     Ok(Code::Success)
@@ -37,11 +37,11 @@ fn key(file: Option<&PathBuf>, printer: &Printer) -> anyhow::Result<Key> {
         let new = !path.exists();
         let key = Key::from_file(path)?;
         if new {
-            printer.note(&format!("wrote a new key to `{}`", path.display()));
+            printer.note(format_args!("wrote a new key to `{}`", path.display()));
         }
         return Ok(key);
     }
     let (key, text) = Key::random()?;
-    printer.note(&format!("key, not shown again: {text}"));
+    printer.note(format_args!("key, not shown again: {text}"));
     Ok(key)
 }
