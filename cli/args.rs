@@ -25,7 +25,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   sandlite bash -c 'echo hello | tr a-z A-Z'      run in memory, keep nothing
-  sandlite --db agent.db python                   an interactive Python on agent.db
+  sandlite --db agent.db bash                     an interactive shell on agent.db
   sandlite --db agent.db python -c 'print(6*7)'   Python on the same files
   sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  what ran, how it ended
@@ -51,7 +51,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run bash: a command line or a script
+    /// Run bash: a command line, a script, or interactively
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),

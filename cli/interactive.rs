@@ -29,7 +29,6 @@ const REMEMBERED: usize = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tongue {
     /// `sandlite bash`.
-    #[expect(dead_code, reason = "spoken as soon as the shell keeps sessions")]
     Bash,
     /// `sandlite python`.
     Python,
@@ -49,10 +48,15 @@ pub(crate) fn is_wanted(printer: &Printer) -> bool {
 pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
     let host = commands::host(global, printer)?;
     let sandbox = with_places(commands::builder_on(&host, global, printer), options)?.open()?;
-    let name = format!("terminal-{}", std::process::id());
-    let mut conversation = open(&host, global, &sandbox, &name, tongue)?;
+    let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
+    let start = options.cwd.as_deref().unwrap_or(language::HOME);
+    let mut conversation = open(&host, global, &sandbox, &name, tongue)?.starting_in(start);
     welcome(global, tongue, printer);
     let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
+    // Without a name nobody could come back to it.
+    if options.session.is_none() && tongue == Tongue::Bash {
+        sandbox.session(&name)?.remove()?;
+    }
     outcome
 }
 
@@ -64,14 +68,7 @@ fn open(host: &Host, global: &Global, sandbox: &Sandbox, name: &str, tongue: Ton
     };
     let scratch = Sandbox::builder().host(host).preset(language::SCRATCH_PRESET).open()?;
     Ok(match tongue {
-        Tongue::Bash => Conversation::bash(
-            {
-                let _ = name;
-                sandbox.clone()
-            },
-            looking,
-            scratch,
-        ),
+        Tongue::Bash => Conversation::bash(sandbox.session(name)?, looking, scratch),
         Tongue::Python => Conversation::python(sandbox.python_session()?, looking, scratch),
     })
 }
@@ -97,6 +94,7 @@ fn talk(
     let mut editor = Editor::new(keyboard.clone(), remembered(sandbox, tongue)?);
     let mut terminal = io::stdout().into_raw_mode()?;
     let mut code = Code::Success;
+    let mut options = options.clone();
     loop {
         let prompt = conversation.prompt(printer.has_colour());
         let typed = editor.read(&prompt, conversation, &mut terminal)?;
@@ -107,7 +105,9 @@ fn talk(
             Typed::End => return Ok(code),
         };
         terminal.suspend_raw_mode()?;
-        code = obey(conversation, &text, options, &keyboard, &interrupts, printer)?;
+        code = obey(conversation, &text, &options, &keyboard, &interrupts, printer)?;
+        // Where to begin and with what: later commands go on from what the first one left.
+        (options.cwd, options.env) = (None, Vec::new());
         if conversation.leaves(&text) {
             return Ok(code);
         }

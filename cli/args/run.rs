@@ -7,7 +7,7 @@ use runtime::{ByteSize, Mount, WallTime};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Without a command: a script from standard input.
+Without a command: interactive on a terminal, else a script from standard input.
 The exit code is the command's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
 pub(crate) struct Bash {
     /// The command line to run
@@ -39,7 +39,7 @@ pub(crate) struct Python {
 }
 
 /// Options of everything that runs.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct RunOptions {
     /// The directory to start in
@@ -48,6 +48,9 @@ pub(crate) struct RunOptions {
     /// Set a variable for the command
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
+    /// Go on where this session ended: directory, variables, functions, options
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     /// Copy a file of this machine into the sandbox first
     #[arg(long, value_name = "HOST:GUEST", value_parser = copied)]
     pub(crate) file: Vec<(PathBuf, String)>,

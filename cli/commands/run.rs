@@ -30,7 +30,10 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     }
     let interrupts = Interrupts::listen()?;
     interrupts.watch(command.killer());
-    let output = sandbox.run(command)?;
+    let output = match &options.session {
+        Some(name) => sandbox.session(name)?.run(command)?,
+        None => sandbox.run(command)?,
+    };
     let signal = interrupts.unwatch();
     if printer.is_json() {
         printer.json(&json(&output));

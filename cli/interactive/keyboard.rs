@@ -14,8 +14,11 @@ const ESCAPE_ALONE: Duration = Duration::from_millis(50);
 /// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the editor.
 const TYPING_BEGINS: Duration = Duration::from_millis(150);
 
-/// What terminals put around pasted text.
-const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+/// What the key sends to a program that reads every key.
+const CTRL_D: u8 = 4;
+
+/// What terminals put around pasted text; before it, after the Escape.
+const PASTE_BEGINS: &[u8] = b"[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// One thing that the user did.
@@ -91,10 +94,12 @@ impl Keyboard {
             if first == 0x1b && !self.0.has_more(ESCAPE_ALONE) {
                 return Pressed::Key(Key::Esc);
             }
+            if first == 0x1b && self.0.take(PASTE_BEGINS) {
+                return Pressed::Paste(self.pasted());
+            }
             let mut rest = std::iter::from_fn(|| self.byte(Some(ESCAPE_ALONE)).map(Ok));
             match parse_event(first, &mut rest) {
                 Ok(Event::Key(key)) => return Pressed::Key(key),
-                Ok(Event::Unsupported(code)) if code == PASTE_BEGINS => return Pressed::Paste(self.pasted()),
                 _ => {}
             }
         }
@@ -113,19 +118,17 @@ impl Keyboard {
     }
 
     fn byte(&self, patience: Option<Duration>) -> Option<u8> {
-        loop {
-            if patience.is_some_and(|patience| !self.0.has_more(patience)) {
-                return None;
-            }
-            let mut state = self.0.state();
-            while state.typed.is_empty() && !state.gone {
-                state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            match state.typed.pop_front() {
-                Some(Typed::Byte(byte)) => return Some(byte),
-                Some(Typed::End) => {}
-                None => return None,
-            }
+        if patience.is_some_and(|patience| !self.0.has_more(patience)) {
+            return None;
+        }
+        let mut state = self.0.state();
+        while state.typed.is_empty() && !state.gone {
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        match state.typed.pop_front()? {
+            Typed::Byte(byte) => Some(byte),
+            // Pressed a moment before the editor had the terminal.
+            Typed::End => Some(CTRL_D),
         }
     }
 
@@ -164,7 +167,21 @@ impl Shared {
 
     fn has_more(&self, patience: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.state(), patience, |state| state.typed.is_empty() && !state.gone);
-        !waited.unwrap_or_else(PoisonError::into_inner).0.typed.is_empty()
+        matches!(waited.unwrap_or_else(PoisonError::into_inner).0.typed.front(), Some(Typed::Byte(_)))
+    }
+
+    // Takes these bytes if they are what was typed next. A terminal writes a key's code at once.
+    fn take(&self, code: &[u8]) -> bool {
+        let mut state = self.state();
+        let next = state.typed.iter().take(code.len()).map_while(|typed| match typed {
+            Typed::Byte(byte) => Some(byte),
+            Typed::End => None,
+        });
+        let is_next = next.eq(code);
+        if is_next {
+            state.typed.drain(..code.len());
+        }
+        is_next
     }
 
     // What was typed for the running command; nothing at the end of its input, `None` at its own end.
@@ -177,7 +194,8 @@ impl Shared {
         }
         let mut bytes = Vec::new();
         while let Some(&Typed::Byte(byte)) = state.typed.front() {
-            bytes.push(byte);
+            // What was typed ahead, while the editor had the terminal, has its Enter key as the terminal sends it.
+            bytes.push(if byte == b'\r' { b'\n' } else { byte });
             state.typed.pop_front();
         }
         if bytes.is_empty() {
@@ -193,7 +211,10 @@ mod tests {
 
     fn keys(bytes: &'static [u8]) -> Vec<Pressed> {
         let keyboard = Keyboard::over(bytes).unwrap();
-        std::iter::from_fn(|| Some(keyboard.next()).filter(|pressed| *pressed != Pressed::Gone)).collect()
+        let pressed = std::iter::from_fn(|| Some(keyboard.next()).filter(|pressed| *pressed != Pressed::Gone));
+        let mut pressed: Vec<_> = pressed.collect();
+        assert_eq!(pressed.pop(), Some(Pressed::Key(Key::Ctrl('d'))), "the end of the input is that key");
+        pressed
     }
 
     #[test]

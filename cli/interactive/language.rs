@@ -1,6 +1,6 @@
 //! The two languages of the interactive shell: how they prompt, when a command is whole, and what runs it.
 
-use runtime::{Command, Error, Output, Preset, PythonSession, Sandbox};
+use runtime::{Command, Error, Output, Preset, PythonSession, Sandbox, Session};
 
 use super::complete;
 use super::editor::{Language, Prompt};
@@ -17,22 +17,29 @@ pub(super) struct Conversation {
     scratch: Sandbox,
     scratch_python: Option<PythonSession>,
     programs: Option<Vec<String>>,
+    /// Where a new session begins.
+    start: String,
 }
 
 enum Speaker {
-    Bash(Sandbox),
+    Bash(Session),
     Python(PythonSession),
 }
 
 impl Conversation {
     /// Bash, whose variables, functions and directory live on in a session.
-    pub(super) fn bash(session: Sandbox, looking: Sandbox, scratch: Sandbox) -> Self {
-        Self { speaker: Speaker::Bash(session), looking, scratch, scratch_python: None, programs: None }
+    pub(super) fn bash(session: Session, looking: Sandbox, scratch: Sandbox) -> Self {
+        Self { speaker: Speaker::Bash(session), looking, scratch, scratch_python: None, programs: None, start: HOME.to_owned() }
     }
 
     /// Python, whose interpreter lives on.
     pub(super) fn python(session: PythonSession, looking: Sandbox, scratch: Sandbox) -> Self {
-        Self { speaker: Speaker::Python(session), looking, scratch, scratch_python: None, programs: None }
+        Self { speaker: Speaker::Python(session), looking, scratch, scratch_python: None, programs: None, start: HOME.to_owned() }
+    }
+
+    /// The same, in another directory.
+    pub(super) fn starting_in(self, directory: &str) -> Self {
+        Self { start: directory.to_owned(), ..self }
     }
 
     /// A command of this language.
@@ -80,10 +87,7 @@ impl Conversation {
 
     fn cwd(&self) -> String {
         match &self.speaker {
-            Speaker::Bash(session) => {
-                let _ = session;
-                HOME.to_owned()
-            }
+            Speaker::Bash(session) => session.directory().ok().flatten().unwrap_or_else(|| self.start.clone()),
             Speaker::Python(_) => HOME.to_owned(),
         }
     }

@@ -177,3 +177,77 @@ fn python_reads_what_is_typed() {
     python.press("name\r");
     python.expect("\n'me'\r\n");
 }
+
+#[test]
+fn bash_remembers_from_line_to_line() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("~\u{1b}[0m$ ");
+    bash.press("name=world; greet() { echo hello $1; }; mkdir -p work; cd work\r");
+    bash.expect("~/work\u{1b}[0m$ ");
+    bash.press("greet $name\r");
+    bash.expect("\nhello world\r\n");
+    bash.press("for i in 1 2; do\r");
+    bash.expect("> ");
+    bash.press("echo number $i; done\r");
+    bash.expect("\nnumber 1\r\nnumber 2\r\n");
+    bash.press("exit 7\r");
+    assert_eq!(bash.end().1, 7);
+}
+
+#[test]
+fn keys_edit_recall_search_and_complete() {
+    let (mut bash, _directory) = terminal("sandlite --db agent.db bash");
+    bash.expect("$ ");
+    // Left twice, a letter; home, end.
+    bash.press("echo on\x1b[D\x1b[D[\x01\x05]\r");
+    bash.expect("\n[on]\r\n");
+    bash.press("touch unusual-name; mkdir folder\r");
+    bash.expect("$ ");
+    bash.press("ls unu\t\r");
+    bash.expect("\nunusual-name\r\n");
+    bash.press("\x1b[A\x1b[A\x1b[A\r");
+    bash.expect("\n[on]\r\n");
+    bash.press("\x12unusual");
+    bash.expect("(search: unusual)");
+    bash.press("\x03");
+    bash.press("basena\tx/y\r");
+    bash.expect("\ny\r\n");
+    bash.press("\x04");
+    assert_eq!(bash.end().1, 0);
+}
+
+#[test]
+fn a_pasted_script_is_one_command() {
+    let (mut bash, directory) = terminal("sandlite --db agent.db bash");
+    bash.expect("$ ");
+    bash.press("\x1b[200~a=1\necho pasted $a\x1b[201~\r");
+    bash.expect("\npasted 1\r\n");
+    bash.press("\x04");
+    bash.end();
+    let history = Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .args(["--db", "agent.db", "--json", "history"])
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&history.stdout).contains(r#""command":"a=1\necho pasted $a""#));
+}
+
+#[test]
+fn ctrl_c_leaves_the_shell_as_it_was() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("$ ");
+    bash.press("x=kept\r");
+    bash.expect("$ ");
+    bash.press("echo begun; sleep 1000\r");
+    bash.expect("\nbegun\r\n");
+    bash.press("\x03");
+    bash.expect("$ ");
+    bash.press("echo $x $?\r");
+    bash.expect("\nkept ");
+    // Typed ahead: the command reads it all the same.
+    bash.press("read answer\rtyped\r");
+    bash.expect("read answer\r\u{1b}[14C\u{1b}[?2004l\r\n");
+    bash.expect("$ ");
+    bash.press("echo got $answer\r");
+    bash.expect("\ngot typed\r\n");
+}

@@ -88,6 +88,24 @@ impl Session {
         self.sandbox.run(command)
     }
 
+    /// The directory in which the next call begins; `None` before the first call.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let session = sandbox.session("main")?;
+    /// session.bash("cd /tmp")?;
+    /// assert_eq!(session.directory()?.as_deref(), Some("/tmp"));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn directory(&self) -> Result<Option<String>, Error> {
+        let state = self.sandbox.database.begin(None)?.sessions().get(&self.name, SHELL)?;
+        Ok(state.as_deref().and_then(directory_in))
+    }
+
     /// Forgets what the session knows, and says whether there was something. The next call begins afresh.
     ///
     /// # Errors
@@ -104,5 +122,29 @@ impl Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+// The guest's form (`guests/shell/src/session.rs`): records of a count and as many strings, each with its length before it. The guest wrote
+// it, so nothing in it is believed.
+fn directory_in(state: &[u8]) -> Option<String> {
+    let mut rest = state;
+    let mut take = |length: usize| {
+        let (taken, after) = rest.split_at_checked(length)?;
+        rest = after;
+        Some(taken)
+    };
+    loop {
+        let count = u32::from_le_bytes(take(4)?.try_into().ok()?);
+        let mut about_directory = false;
+        for index in 0..count {
+            let length = u32::from_le_bytes(take(4)?.try_into().ok()?);
+            let string = take(usize::try_from(length).ok()?)?;
+            match index {
+                0 => about_directory = string == b"directory",
+                1 if about_directory => return String::from_utf8(string.to_vec()).ok(),
+                _ => {}
+            }
+        }
     }
 }
