@@ -60,7 +60,7 @@ impl Report {
         let mut text = layout(&lines);
         let _ = writeln!(
             text,
-            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit.",
+            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit; `exit 1`: refused the memory it asked for.",
             self.machine, self.version, self.rounds
         );
         text
