@@ -82,6 +82,10 @@ fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtim
     // An engine that counts no fuel has none to debit.
     let Ok(left) = caller.get_fuel() else { return Ok(()) };
     caller.set_fuel(left.saturating_sub(fuel))?;
+    // What the store has not got is the pot's to pay.
+    if fuel > left {
+        caller.data().tree.meter.spend_fuel(fuel - left).map_err(|_| Ended::Limit)?;
+    }
     if waited || left <= fuel {
         settle_fuel(caller.as_context_mut())?;
     }
