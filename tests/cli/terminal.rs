@@ -137,6 +137,7 @@ fn python_remembers_and_asks_for_the_rest_of_a_block() {
     python.expect(">>> ");
     python.press("x + 1\r");
     python.expect("\n21\r\n");
+    python.expect(">>> ");
     python.press("def double(n):\r");
     python.expect("... ");
     python.press("    return n * 2\r");
@@ -144,6 +145,7 @@ fn python_remembers_and_asks_for_the_rest_of_a_block() {
     python.press("\r");
     python.press("double(x)\r");
     python.expect("\n40\r\n");
+    python.expect(">>> ");
     python.press("1/0\r");
     python.expect("ZeroDivisionError");
     python.press("exit(3)\r");
@@ -162,6 +164,7 @@ fn ctrl_c_ends_what_python_does_and_not_the_conversation() {
     python.expect(">>> ");
     python.press("6 * 7\r");
     python.expect("\n42\r\n");
+    python.expect(">>> ");
     python.press("\x04");
     assert_eq!(python.end().1, 0);
 }
@@ -186,10 +189,12 @@ fn bash_remembers_from_line_to_line() {
     bash.expect("~/work\u{1b}[0m$ ");
     bash.press("greet $name\r");
     bash.expect("\nhello world\r\n");
+    bash.expect("$ ");
     bash.press("for i in 1 2; do\r");
     bash.expect("> ");
     bash.press("echo number $i; done\r");
     bash.expect("\nnumber 1\r\nnumber 2\r\n");
+    bash.expect("$ ");
     bash.press("exit 7\r");
     assert_eq!(bash.end().1, 7);
 }
@@ -201,17 +206,21 @@ fn keys_edit_recall_search_and_complete() {
     // Left twice, a letter; home, end.
     bash.press("echo on\x1b[D\x1b[D[\x01\x05]\r");
     bash.expect("\n[on]\r\n");
+    bash.expect("$ ");
     bash.press("touch unusual-name; mkdir folder\r");
     bash.expect("$ ");
     bash.press("ls unu\t\r");
     bash.expect("\nunusual-name\r\n");
+    bash.expect("$ ");
     bash.press("\x1b[A\x1b[A\x1b[A\r");
     bash.expect("\n[on]\r\n");
+    bash.expect("$ ");
     bash.press("\x12unusual");
     bash.expect("(search: unusual)");
     bash.press("\x03");
     bash.press("basena\tx/y\r");
     bash.expect("\ny\r\n");
+    bash.expect("$ ");
     bash.press("\x04");
     assert_eq!(bash.end().1, 0);
 }
@@ -222,6 +231,7 @@ fn a_pasted_script_is_one_command() {
     bash.expect("$ ");
     bash.press("\x1b[200~a=1\necho pasted $a\x1b[201~\r");
     bash.expect("\npasted 1\r\n");
+    bash.expect("$ ");
     bash.press("\x04");
     bash.end();
     let history = Command::new(env!("CARGO_BIN_EXE_sandlite"))
