@@ -13,7 +13,7 @@ mod overlay;
 mod rows;
 mod tree;
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use abi::Errno;
 use abi::stat::Stat;
@@ -65,6 +65,8 @@ pub(crate) struct Vfs {
     owner: Owner,
     /// `None` when nothing is mounted, which then costs nothing.
     mounts: Option<Box<Mounts>>,
+    /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
+    appending: Mutex<()>,
 }
 
 /// Whom new files belong to.
@@ -85,7 +87,7 @@ const DESCRIPTOR_INODES: u64 = 1 << 61;
 impl Vfs {
     /// The files as one transaction sees them.
     pub(crate) fn new(rows: Transaction) -> Self {
-        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID }, mounts: None }
+        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID }, mounts: None, appending: Mutex::new(()) }
     }
 
     /// The same, with host directories mounted.

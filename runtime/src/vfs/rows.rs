@@ -1,6 +1,8 @@
 //! Everything that changes files: only rows can be changed, so every operation here begins by asking for one (which, in an
 //! overlay, a host file becomes).
 
+use std::sync::PoisonError;
+
 use abi::Errno;
 use abi::stat::Stat;
 use sqlite_fs::path::{Last, Resolved};
@@ -76,6 +78,13 @@ impl Vfs {
     /// Writes to a regular file.
     pub(crate) fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<usize, Errno> {
         self.rows.write(self.row(node)?, offset, bytes).map_err(errno::from_fs)
+    }
+
+    /// Writes at the end of a regular file; answers where that was, and how much was written.
+    pub(crate) fn append(&self, node: Node, bytes: &[u8]) -> Result<(u64, usize), Errno> {
+        let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = self.stat(node)?.size;
+        Ok((end, self.write(node, end, bytes)?))
     }
 
     /// Sets the size of a regular file.

@@ -125,12 +125,12 @@ impl OpenFile {
             Object::Device(_) => Ok(bytes.len()),
             Object::File(held) => {
                 let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-                if self.append() {
-                    *position = tree.vfs.stat(held.node)?.size;
-                }
-                let length = tree.vfs.write(held.node, *position, bytes)?;
+                let (start, length) = match self.append() {
+                    true => tree.vfs.append(held.node, bytes)?,
+                    false => (*position, tree.vfs.write(held.node, *position, bytes)?),
+                };
                 tree.meter.count_written(length);
-                *position += length as u64;
+                *position = start + length as u64;
                 Ok(length)
             }
             Object::Directory(_) | Object::Bytes(_) | Object::Reader(_) => Err(Errno::BADF.into()),
