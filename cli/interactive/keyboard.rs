@@ -98,9 +98,8 @@ impl Keyboard {
                 return Pressed::Paste(self.pasted());
             }
             let mut rest = std::iter::from_fn(|| self.byte(Some(ESCAPE_ALONE)).map(Ok));
-            match parse_event(first, &mut rest) {
-                Ok(Event::Key(key)) => return Pressed::Key(key),
-                _ => {}
+            if let Ok(Event::Key(key)) = parse_event(first, &mut rest) {
+                return Pressed::Key(key);
             }
         }
     }

@@ -148,7 +148,7 @@ fn t_dos_09_deep_recursion_ends_the_guest_alone() {
         "f() { eval f; }; f".to_owned(),
         "f() { $(f); }; f".to_owned(),
         format!("echo $(({deep}1))"),
-        format!("{deep}"),
+        deep.clone(),
         "echo 'source /tmp/s' > /tmp/s; source /tmp/s".to_owned(),
         "python3 -c \"eval('(' * 100000)\"".to_owned(),
         "python3 -c \"import json; json.loads('[' * 1000000)\"".to_owned(),

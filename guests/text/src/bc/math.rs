@@ -30,7 +30,7 @@ fn series(first: Number, scale: usize, mut next: impl FnMut(&Number, i64) -> Opt
 
 pub(super) fn exp(x: &Number, scale: usize) -> Number {
     // As many digits more as the result has before its point: a relative error is what grows when squaring.
-    let whole = x.to_i64().unwrap_or(0).max(0).min(50_000) as usize * 4343 / 10_000;
+    let whole = x.to_i64().unwrap_or(0).clamp(0, 50_000) as usize * 4343 / 10_000;
     let work = scale + 12 + whole;
     let mut reduced = x.rescaled(work.max(x.scale));
     let mut halvings = 0;

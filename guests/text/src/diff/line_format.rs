@@ -9,8 +9,8 @@ pub(super) fn write(out: &mut Out, formats: &[Vec<u8>; 3], (old, new): (&[u8], &
     let new: Vec<&[u8]> = new.split_inclusive(|&byte| byte == b'\n').collect();
     let mut at = 0;
     for change in changes {
-        for index in at..change.old.start {
-            line(out, &formats[2], old[index], index + 1);
+        for (index, text) in old.iter().enumerate().take(change.old.start).skip(at) {
+            line(out, &formats[2], text, index + 1);
         }
         for index in change.old.clone() {
             line(out, &formats[0], old[index], index + 1);

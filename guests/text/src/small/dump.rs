@@ -211,7 +211,7 @@ fn revert(text: &[u8], plain: bool, columns: usize, out: &mut Vec<u8>) {
                     high = None;
                 }
                 bad += 1;
-                if bad >= 2 || (byte == b' ' && !plain && bad >= 2) {
+                if bad >= 2 {
                     break;
                 }
                 continue;

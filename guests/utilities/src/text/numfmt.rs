@@ -259,7 +259,7 @@ impl Job {
                 None => {
                     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
                     let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
-                    blanks + rest[blanks..].iter().position(|byte| is_blank(byte)).unwrap_or(rest.len() - blanks)
+                    blanks + rest[blanks..].iter().position(is_blank).unwrap_or(rest.len() - blanks)
                 }
             };
             let field = &rest[..length];
