@@ -6,7 +6,6 @@
 //! ```no_run
 //! use sandlite_server::{Service, Settings, serve_stdio};
 //! use runtime::{Host, Preset, Sandbox};
-//! # use sandlite_runtime as runtime;
 //!
 //! let host = Host::builder().build()?;
 //! let sandbox = Sandbox::builder().host(&host).database("agent.db").open()?;
