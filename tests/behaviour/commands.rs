@@ -27,6 +27,29 @@ fn an_unknown_command_is_127_in_bashs_own_words() {
     );
 }
 
+// What no sandbox can have is not found by those who look first, and says why to those who do not.
+#[test]
+fn a_program_that_cannot_be_here_says_why() {
+    let output = bash("command -v curl; which git; type sudo; curl x");
+    assert_eq!(
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).as_ref(),
+            String::from_utf8_lossy(&output.stderr).as_ref()
+        ),
+        (127, "", "bash: line 1: type: sudo: not found\nbash: line 1: curl: not available in the sandbox: there is no network\n")
+    );
+}
+
+#[test]
+fn every_program_that_is_here_tells_how_it_is_used() {
+    let output = bash(
+        "for name in $(sandlite); do case $name in [ | true | false | test | sandlite) ;; *)
+        /bin/$name --help > /tmp/help < /dev/null 2>&1 && [ -s /tmp/help ] || echo $name;; esac; done",
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
 #[test]
 fn stdin_reaches_the_command() {
     assert_eq!(bash_with("tr a-z A-Z", "shout").stdout, b"SHOUT");

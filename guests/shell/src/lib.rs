@@ -31,6 +31,10 @@ pub fn run_by_name(args: Vec<OsString>) -> i32 {
     let own = args.first().map(|name| exec::from_os(name)).unwrap_or_default();
     let base = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned();
     if let Some(utility) = utility(&base) {
+        if let Some(answer) = text::about::about(&base, &args) {
+            print!("{answer}");
+            return 0;
+        }
         return utility(args);
     }
     let texts: Vec<String> = args.iter().map(|arg| exec::from_os(arg)).collect();

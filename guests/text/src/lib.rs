@@ -3,6 +3,7 @@
 //! Each function is the whole of a process: it reads descriptor 0 and files, writes descriptors 1 and 2 and returns its
 //! status. Which of them runs is decided by the caller through [`find`].
 
+pub mod about;
 pub mod accounts;
 pub mod awk;
 pub mod bc;

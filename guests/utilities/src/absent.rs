@@ -1,6 +1,5 @@
-//! Programs that people reach for and that no sandbox can have: each says why, in one line.
-
-use crate::program::{Args, Outcome, name, warn};
+//! Programs that people reach for and that no sandbox can have, and why. They are not there: `command -v curl` finds nothing, so
+//! that scripts with a second way take it. The shell gives the reason where it would say `command not found`.
 
 const NETWORK: &str = "not available in the sandbox: there is no network";
 const ROOT: &str = "not available in the sandbox: there is one user, and no other to become";
@@ -8,6 +7,7 @@ const PACKAGES: &str = "not available in the sandbox: programs cannot be install
 const SERVICES: &str = "not available in the sandbox: there are no services";
 const CONTAINERS: &str = "not available in the sandbox: there are no containers inside it";
 const NATIVE: &str = "not available in the sandbox: it runs no native code";
+const WHEELS: &str = "not available in the sandbox: packages are installed from outside, with `sandlite pip install`";
 const MISSING: &str = "not available in the sandbox";
 
 /// Sorted by name.
@@ -42,6 +42,8 @@ const ABSENT: &[(&str, &str)] = &[
     ("nslookup", NETWORK),
     ("perl", MISSING),
     ("ping", NETWORK),
+    ("pip", WHEELS),
+    ("pip3", WHEELS),
     ("podman", CONTAINERS),
     ("rsync", NETWORK),
     ("ruby", MISSING),
@@ -65,13 +67,6 @@ const ABSENT: &[(&str, &str)] = &[
 #[must_use]
 pub fn absent(name: &str) -> Option<&'static str> {
     ABSENT.binary_search_by_key(&name, |(known, _)| known).ok().map(|at| ABSENT[at].1)
-}
-
-/// Says why the program is not there: 126 when it would be another user's power, else 127.
-pub fn main(_: Args) -> Outcome {
-    let base = name().rsplit('/').next().unwrap_or_default();
-    warn(absent(base).unwrap_or(MISSING));
-    Ok(if matches!(base, "sudo" | "su") { 126 } else { 127 })
 }
 
 #[cfg(test)]
