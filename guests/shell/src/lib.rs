@@ -31,7 +31,7 @@ pub fn run_by_name(args: Vec<OsString>) -> i32 {
     let own = args.first().map(|name| exec::from_os(name)).unwrap_or_default();
     let base = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned();
     if let Some(utility) = utility(&base) {
-        if let Some(answer) = text::about::about(&base, &args) {
+        if let Some(answer) = about(&base, &args) {
             print!("{answer}");
             return 0;
         }
@@ -53,6 +53,18 @@ fn utility(name: &str) -> Option<Utility> {
     }
 }
 
+/// `--help` and `--version` of the utilities that leave them to us.
+#[cfg(target_arch = "wasm32")]
+fn about(name: &str, args: &[OsString]) -> Option<String> {
+    text::about::about(name, args)
+}
+
+/// Why a program that people expect is not in the sandbox.
+#[cfg(target_arch = "wasm32")]
+fn why_absent(name: &str) -> Option<&'static str> {
+    utilities::absent(name)
+}
+
 /// `sandlite` inside the sandbox: the names of all programs, one a line, as `guests/programs.txt` has them.
 #[cfg(target_arch = "wasm32")]
 fn list_programs(_: Vec<OsString>) -> i32 {
@@ -65,5 +77,15 @@ fn list_programs(_: Vec<OsString>) -> i32 {
 /// On a developer's machine the utilities are the machine's own.
 #[cfg(not(target_arch = "wasm32"))]
 fn utility(_: &str) -> Option<Utility> {
+    None
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn about(_: &str, _: &[OsString]) -> Option<String> {
+    None
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn why_absent(_: &str) -> Option<&'static str> {
     None
 }

@@ -215,7 +215,7 @@ impl Shell {
         }
         if name.contains('/') || self.get("PATH").is_none_or(|path| path.is_empty()) {
             self.complain(format_args!("{name}: No such file or directory"));
-        } else if let Some(reason) = utilities::absent(name).filter(|_| cfg!(target_arch = "wasm32")) {
+        } else if let Some(reason) = crate::why_absent(name) {
             self.complain(format_args!("{name}: {reason}"));
         } else {
             let shown = if crate::quote::has_unprintable(name) { crate::quote::ansi_c(name) } else { name.to_owned() };
