@@ -49,16 +49,6 @@ pub enum Error {
         /// Bytes allowed.
         allowed: u64,
     },
-    /// A file is not the one that was read.
-    #[error("`{path}` has changed: it has version {found}, not {expected}")]
-    Changed {
-        /// The file.
-        path: String,
-        /// The version asked for (0: must not exist).
-        expected: u64,
-        /// The version there is (0: none).
-        found: u64,
-    },
     /// A host directory is not mounted.
     #[error("cannot mount `{}` at `{guest}`: {reason}", host.display())]
     Mount {
@@ -80,7 +70,7 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A file is not the one that an agent has read: versions of the [agent tools](crate::agent) stand for content.
+    /// A file is not the one that was read: versions stand for content.
     #[error("`{path}` has version {found}, not {expected}: it was changed since it was read")]
     Stale {
         /// The file.
@@ -131,7 +121,7 @@ impl Error {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
             Self::Mount { hint, .. } => hint.map(str::to_owned),
-            Self::Changed { .. } | Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
+            Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
             Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),

@@ -15,6 +15,8 @@ mod probes;
 mod record;
 mod session;
 mod snapshot;
+mod surroundings;
+mod version;
 
 use std::sync::Arc;
 
@@ -48,6 +50,7 @@ use record::Recorded;
 pub use session::PythonSession;
 pub use session::shell::Session;
 pub use snapshot::Summary;
+use surroundings::{Variables, set_variable};
 
 /// One database, and what may be done in it.
 ///
@@ -64,7 +67,7 @@ pub struct Sandbox {
     power_safe: bool,
     mounts: Arc<[MountPoint]>,
     limits: Limits,
-    env: Vec<(String, String)>,
+    env: Variables,
     cwd: String,
     tools: Arc<Tools>,
     interpreters: Arc<Interpreters>,
@@ -134,7 +137,7 @@ impl Sandbox {
         mut command: Command,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Output, Error> {
-        let limits = self.limits.tighten(&command.overrides)?;
+        let limits = self.limits.tighten(&command.surroundings.overrides)?;
         let mut request = self.request(&command);
         check_length(&request, &limits)?;
         let meter = Meter::new(limits);
@@ -291,23 +294,23 @@ impl Sandbox {
     ) -> Result<Arc<KeptState>, Error> {
         let last = transaction.sessions().get(name, session::shell::SHELL)?;
         if last.is_some() {
-            let new: Vec<_> = command.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+            let new: Vec<_> =
+                command.surroundings.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
             request.env.retain(|variable| new.contains(variable) || variable.starts_with(b"PWD="));
         }
-        Ok(Arc::new(KeptState::new(last.as_deref(), command.cwd.is_some(), self.limits.value.0)))
+        Ok(Arc::new(KeptState::new(last.as_deref(), command.surroundings.cwd.is_some(), self.limits.value.0)))
     }
 
     fn cwd<'a>(&'a self, command: &'a Command) -> &'a str {
-        command.cwd.as_deref().unwrap_or(&self.cwd)
+        command.surroundings.cwd.as_deref().unwrap_or(&self.cwd)
     }
 
     fn request(&self, command: &Command) -> Request {
         let cwd = self.cwd(command);
         let mut env = self.env.clone();
-        env.push(("PWD".to_owned(), cwd.to_owned()));
-        for (name, value) in &command.env {
-            env.retain(|(known, _)| known != name);
-            env.push((name.clone(), value.clone()));
+        set_variable(&mut env, "PWD".to_owned(), cwd.to_owned());
+        for (name, value) in &command.surroundings.env {
+            set_variable(&mut env, name.clone(), value.clone());
         }
         Request {
             path: command.program.clone().into_bytes(),

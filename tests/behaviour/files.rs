@@ -1,5 +1,6 @@
 //! Files are rows: they survive commands, and bash and the library see the same ones.
 
+use runtime::agent::ReadFile;
 use runtime::{Error, FsError, Sandbox};
 
 use super::{check, host, sandbox};
@@ -77,17 +78,18 @@ fn the_library_moves_copies_links_and_removes() {
 fn a_file_is_written_only_if_it_is_the_one_that_was_read() {
     let sandbox = sandbox();
     let fs = sandbox.fs();
-    assert_eq!(fs.version("/plan").unwrap(), 0);
-    let first = fs.write_if_version("/plan", 0, "one").unwrap();
-    assert!(matches!(fs.write_if_version("/plan", 0, "mine"), Err(Error::Changed { expected: 0, .. })));
+    assert_eq!(fs.version("/plan").unwrap(), "none");
+    let first = fs.write_if_version("/plan", "none", "one").unwrap();
+    assert!(matches!(fs.write_if_version("/plan", "none", "mine"), Err(Error::Stale { .. })));
     let (content, version) = fs.read_versioned("/plan").unwrap();
-    assert_eq!((content.as_slice(), version), (&b"one"[..], first));
-    // The guest writes the very same bytes: a change all the same.
+    assert_eq!((content.as_slice(), &version), (&b"one"[..], &first));
+    sandbox.bash("echo more >> /plan").unwrap();
+    assert!(fs.write_if_version("/plan", &version, "two").is_err());
+    assert_eq!(fs.read("/plan").unwrap(), b"onemore\n");
+    // The content that was read is there again: nothing of anybody's would be lost. An agent's tools have the same versions.
     sandbox.bash("printf one > /plan").unwrap();
-    assert!(fs.write_if_version("/plan", version, "two").is_err());
-    assert_eq!(fs.read("/plan").unwrap(), b"one");
-    let version = fs.version("/plan").unwrap();
-    fs.write_if_version("/plan", version, "two").unwrap();
+    assert_eq!(sandbox.agent().read(&ReadFile { path: "/plan".to_owned(), ..ReadFile::default() }).unwrap().version, version);
+    fs.write_if_version("/plan", &version, "two").unwrap();
     assert_eq!(fs.read("/plan").unwrap(), b"two");
 }
 

@@ -218,7 +218,7 @@ fn the_library_sees_and_changes_what_is_mounted() {
     let fs = sandbox.fs();
     let (content, version) = fs.read_versioned("/work/p/README").unwrap();
     assert_eq!(content, b"read me\n");
-    fs.write_if_version("/work/p/README", version, "new").unwrap();
+    fs.write_if_version("/work/p/README", &version, "new").unwrap();
     fs.append("/work/p/src/main.c", "more\n").unwrap();
     fs.rename("/work/p/link", "/work/p/soft").unwrap();
     fs.remove_dir_all("/work/p/src/deep").unwrap();

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use presets::{Limits, Overrides, Preset};
+use presets::{Limits, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota};
 
 use super::Sandbox;
 use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
 use super::record::{Call, Recorded, as_user};
+use super::surroundings::{Surroundings, set_variable, surroundings};
 use crate::Error;
 use crate::clock;
 use crate::host::Host;
@@ -26,9 +27,7 @@ pub struct Builder {
     database: Option<PathBuf>,
     import: Option<PathBuf>,
     preset: Preset,
-    overrides: Overrides,
-    env: Vec<(String, String)>,
-    cwd: Option<String>,
+    surroundings: Surroundings,
     files: Vec<(String, Vec<u8>)>,
     power_safe: bool,
     read_only: bool,
@@ -83,25 +82,13 @@ impl Builder {
         self
     }
 
-    /// Tightens some limits of the preset.
-    #[must_use]
-    pub fn limits(mut self, overrides: Overrides) -> Self {
-        self.overrides = overrides;
-        self
-    }
-
-    /// Adds a variable to the environment of every command.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env.push((name.into(), value.into()));
-        self
-    }
-
-    /// The directory commands start in.
-    #[must_use]
-    pub fn cwd(mut self, directory: impl Into<String>) -> Self {
-        self.cwd = Some(directory.into());
-        self
+    surroundings! {
+        /// Tightens some limits of the preset.
+        limits,
+        /// Adds a variable to the environment of every command.
+        env,
+        /// The directory commands start in.
+        cwd
     }
 
     /// Puts a file into the sandbox when it is opened, with the directories above it.
@@ -152,7 +139,7 @@ impl Builder {
     ///
     /// When the database cannot be opened, the snapshot is refused, a limit is zero or raised, or a tool makes no sense.
     pub fn open(self) -> Result<Sandbox, Error> {
-        let limits = self.preset.limits().tighten(&self.overrides)?;
+        let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
         let host = match self.host {
@@ -171,11 +158,10 @@ impl Builder {
             None => options.open()?,
         };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        for (name, value) in self.env {
-            env.retain(|(known, _)| *known != name);
-            env.push((name, value));
+        for (name, value) in self.surroundings.env {
+            set_variable(&mut env, name, value);
         }
-        let cwd = self.cwd.unwrap_or_else(|| HOME.to_owned());
+        let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
         let recorded = Recorded::new(database.clone());
         if !self.read_only {
             furnish(&database, &cwd)?;

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use presets::Overrides;
-
+use super::surroundings::{Surroundings, surroundings};
 use super::{ChildStdin, Killer};
 use crate::process::Sink;
 use crate::process::pipe::{PipeReader, pipe};
@@ -44,11 +43,9 @@ pub struct Command {
     pub(super) text: String,
     pub(super) program: String,
     pub(super) args: Vec<String>,
-    pub(super) env: Vec<(String, String)>,
-    pub(super) cwd: Option<String>,
+    pub(super) surroundings: Surroundings,
     pub(super) stdin: Stdin,
     pub(super) killer: Killer,
-    pub(super) overrides: Overrides,
     pub(super) seed: Option<u64>,
     pub(super) echo: bool,
     pub(super) session: Option<String>,
@@ -97,11 +94,9 @@ impl Command {
             program: program.to_owned(),
             args,
             text,
-            env: Vec::new(),
-            cwd: None,
+            surroundings: Surroundings::default(),
             stdin: Stdin::Empty,
             killer: Killer::default(),
-            overrides: Overrides::default(),
             seed: None,
             echo: false,
             session: None,
@@ -118,18 +113,13 @@ impl Command {
         self
     }
 
-    /// Sets a variable of the command's environment.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env.push((name.into(), value.into()));
-        self
-    }
-
-    /// The directory the command starts in.
-    #[must_use]
-    pub fn cwd(mut self, directory: impl Into<String>) -> Self {
-        self.cwd = Some(directory.into());
-        self
+    surroundings! {
+        /// Tightens some limits for this command alone.
+        limits,
+        /// Sets a variable of the command's environment.
+        env,
+        /// The directory the command starts in.
+        cwd
     }
 
     /// What the command reads as its standard input.
@@ -145,13 +135,6 @@ impl Command {
         let (reader, writer) = pipe(None);
         self.stdin = Stdin::Pipe(reader);
         (self, ChildStdin::new(writer))
-    }
-
-    /// Tightens some limits for this command alone.
-    #[must_use]
-    pub fn limits(mut self, overrides: Overrides) -> Self {
-        self.overrides = overrides;
-        self
     }
 
     /// Makes the run repeatable: processes take turns, time passes only while all of them wait, random bytes come from this

@@ -4,8 +4,8 @@ use serde_json::json;
 use sqlite_fs::path::Last;
 use sqlite_fs::{Entry, FsError, Reader, Stat};
 
-use super::Sandbox;
 use super::record::Call;
+use super::{Sandbox, version};
 use crate::Error;
 use crate::vfs::{ROOT_NODE, Vfs, library_stat, to_fs};
 
@@ -135,27 +135,23 @@ impl<'a> Files<'a> {
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, u64), Error> {
+    pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, String), Error> {
         self.look(about("read_file", path), |view| {
-            let stat = view.stat(path, Last::Follow)?;
             let content = view.read(path)?;
-            let version = version_of(&stat, &content);
+            let version = version::of(&content);
             Ok((content, version))
         })
     }
 
-    /// A number that changes with each change of a file, for [`write_if_version`](Self::write_if_version); 0 when there is no
-    /// file. Reads the file.
+    /// A name for a file's content, for [`write_if_version`](Self::write_if_version), as the [agent tools](crate::agent) have
+    /// it too; `none` when there is no file. Reads the file.
     ///
     /// # Errors
     ///
     /// When it is a directory, or cannot be read.
-    pub fn version(&self, path: &str) -> Result<u64, Error> {
+    pub fn version(&self, path: &str) -> Result<String, Error> {
         let view = self.view()?;
-        if !view.exists(path)? {
-            return Ok(0);
-        }
-        Ok(version_of(&view.stat(path, Last::Follow)?, &view.read(path)?))
+        if view.exists(path)? { Ok(version::of(&view.read(path)?)) } else { Ok(version::NO_FILE.to_owned()) }
     }
 
     /// Writes a file, creating the directories above it.
@@ -171,34 +167,30 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Writes a file if it still has this version; 0 says that it must not exist. Answers the new version.
+    /// Writes a file if it still has this version; `none` says that it must not exist. Answers the new version.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
-    /// let version = sandbox.fs().write_if_version("/plan", 0, "one")?;
+    /// let version = sandbox.fs().write_if_version("/plan", "none", "one")?;
     /// sandbox.fs().append("/plan", " and two")?; // somebody else
-    /// let error = sandbox.fs().write_if_version("/plan", version, "three").unwrap_err();
-    /// assert!(error.to_string().starts_with("`/plan` has changed"));
+    /// let error = sandbox.fs().write_if_version("/plan", &version, "three").unwrap_err();
+    /// assert!(error.to_string().ends_with("it was changed since it was read"));
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] when it has another version; else as [`write`](Self::write).
-    pub fn write_if_version(&self, path: &str, version: u64, content: impl AsRef<[u8]>) -> Result<u64, Error> {
+    /// [`Error::Stale`] when it has another version; else as [`write`](Self::write).
+    pub fn write_if_version(&self, path: &str, version: &str, content: impl AsRef<[u8]>) -> Result<String, Error> {
         let content = content.as_ref();
         self.change(sized("write_file", path, content), |vfs| {
             let found = current_version(vfs, path)?;
             if found != version {
-                return Err(Error::Changed { path: path.to_owned(), expected: version, found });
+                return Err(Error::Stale { path: path.to_owned(), expected: version.to_owned(), found });
             }
-            let write = || {
-                vfs.create_parents(path)?;
-                vfs.write_file(path, content)?;
-                vfs.stat_at(path, Last::Follow)
-            };
-            let stat = write().map_err(failed("write", path))?;
-            Ok(version_of(&library_stat(stat), content))
+            let write = || vfs.create_parents(path).and_then(|()| vfs.write_file(path, content));
+            write().map_err(failed("write", path))?;
+            Ok(version::of(content))
         })
     }
 
@@ -399,25 +391,10 @@ fn between(name: &'static str, from: &str, to: &str) -> Call {
     Call::new(name, &format!("{from} {to}"), json!({ "from": from, "to": to }))
 }
 
-fn current_version(vfs: &Vfs, path: &str) -> Result<u64, Error> {
-    let read = || Ok((vfs.stat_at(path, Last::Follow)?, vfs.read_file(path)?));
-    match read() {
-        Ok((stat, content)) => Ok(version_of(&library_stat(stat), &content)),
-        Err(abi::Errno::NOENT) => Ok(0),
+fn current_version(vfs: &Vfs, path: &str) -> Result<String, Error> {
+    match vfs.read_file(path) {
+        Ok(content) => Ok(version::of(&content)),
+        Err(abi::Errno::NOENT) => Ok(version::NO_FILE.to_owned()),
         Err(errno) => Err(failed("read", path)(errno)),
     }
-}
-
-/// What JSON's readers can hold in a number.
-const VERSION_BITS: u64 = (1 << 53) - 1;
-
-// Times alone would do, were there no clock that is set back or stands still.
-fn version_of(stat: &Stat, content: &[u8]) -> u64 {
-    let mut hasher = blake3::Hasher::new();
-    for number in [stat.ino, stat.mtime.cast_unsigned(), stat.ctime.cast_unsigned()] {
-        hasher.update(&number.to_le_bytes());
-    }
-    hasher.update(content);
-    let number = hasher.finalize().as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
-    (number & VERSION_BITS).max(1)
 }

@@ -63,8 +63,8 @@ impl Vfs {
     /// Adds to a file, created if it is missing.
     pub(crate) fn append_file(&self, path: &str, bytes: &[u8]) -> Result<(), Errno> {
         let node = self.file(path)?;
-        let size = self.stat(node)?.size;
-        self.write_all(node, size, bytes)
+        let (end, written) = self.append(node, bytes)?;
+        self.write_all(node, end + written as u64, bytes.get(written..).unwrap_or_default())
     }
 
     /// Copies content and permissions.

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::write::check_version;
 use super::{Agent, text};
 use crate::Error;
+use crate::sandbox::version;
 
 /// Most replacements of one call.
 const MAX_EDITS: usize = 1000;
@@ -72,7 +73,7 @@ impl Agent<'_> {
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;
             let (content, replacements, lines) = apply(&path, content, &request.edits)?;
             tree.write(&path, content.as_bytes())?;
-            let version = text::version(content.as_bytes());
+            let version = version::of(content.as_bytes());
             Ok(Edited { path: path.clone(), replacements, lines, size: content.len() as u64, version })
         })
     }

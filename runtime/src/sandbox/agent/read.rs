@@ -10,6 +10,7 @@ use super::tree::Tree;
 use super::write::Encoding;
 use super::{Agent, MAX_OUTPUT, text};
 use crate::Error;
+use crate::sandbox::version;
 
 /// Lines returned when no number is asked for.
 const LINES: u64 = 2000;
@@ -194,7 +195,7 @@ fn read_lines(tree: &Tree<'_>, path: &str, request: &ReadFile) -> Result<ReadWin
         end_line: window.end_line,
         total_lines,
         size,
-        version: text::finish(&window.hasher),
+        version: version::finish(&window.hasher),
         truncated,
         notes,
     })
@@ -231,7 +232,7 @@ fn read_bytes(tree: &Tree<'_>, path: &str, request: &ReadFile) -> Result<ReadWin
         end_line: 0,
         total_lines,
         size,
-        version: text::finish(&hasher),
+        version: version::finish(&hasher),
         truncated: start > 0 || end < size,
         notes,
     })

@@ -1,26 +1,4 @@
-//! Small things about text that several tools need: versions, cutting, telling text from bytes.
-
-/// What a file's version says when there is no file.
-pub(super) const NO_FILE: &str = "none";
-
-/// Letters of a version: 64 bits, far from any accident.
-const VERSION_LETTERS: usize = 16;
-
-/// The version of a content: the same content has the same version, whenever and by whomever it was written.
-pub(super) fn version(content: &[u8]) -> String {
-    finish(&{
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(content);
-        hasher
-    })
-}
-
-/// The version of what a hasher has seen.
-pub(super) fn finish(hasher: &blake3::Hasher) -> String {
-    let mut hex = hasher.finalize().to_hex().to_string();
-    hex.truncate(VERSION_LETTERS);
-    hex
-}
+//! Small things about text that several tools need: cutting, telling text from bytes, counting.
 
 /// At most `bytes` of a text, cut between characters.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::Agent;
 use super::tree::Tree;
-use super::{Agent, text};
 use crate::Error;
+use crate::sandbox::version;
 
 /// How content is written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +81,7 @@ impl Agent<'_> {
         self.changing("write_file", &path, parameters, |tree| {
             check_version(tree, &path, request.expected_version.as_deref())?;
             let created = tree.write(&path, content)?;
-            Ok(Written { path: path.clone(), created, size: content.len() as u64, version: text::version(content) })
+            Ok(Written { path: path.clone(), created, size: content.len() as u64, version: version::of(content) })
         })
     }
 }
@@ -89,14 +90,14 @@ impl Agent<'_> {
 pub(super) fn check_version(tree: &Tree<'_>, path: &str, expected: Option<&str>) -> Result<(), Error> {
     let Some(expected) = expected else { return Ok(()) };
     let found = match tree.kind("write", path)? {
-        None => text::NO_FILE.to_owned(),
+        None => version::NO_FILE.to_owned(),
         Some(_) => {
             let mut hasher = blake3::Hasher::new();
             tree.pieces(path, 0, |piece| {
                 hasher.update(piece);
                 true
             })?;
-            text::finish(&hasher)
+            version::finish(&hasher)
         }
     };
     if found == expected { Ok(()) } else { Err(Error::Stale { path: path.to_owned(), expected: expected.to_owned(), found }) }
