@@ -24,7 +24,7 @@ pub(crate) mod run;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{Builder, Host, Sandbox};
+use runtime::{Builder, Host, HostBuilder, Sandbox};
 
 use crate::args::{Args, Global, Verb};
 use crate::exit::Code;
@@ -68,23 +68,17 @@ pub(crate) fn database(global: &Global) -> Option<PathBuf> {
 const BESIDES: u32 = 4;
 
 /// The engine, which tells what takes long. One command at a time: as many processes as it may have.
-pub(crate) fn host(global: &Global, printer: &Printer) -> anyhow::Result<Host> {
+fn host(global: &Global, printer: &Printer) -> HostBuilder {
     let teller = printer.clone();
-    let host = Host::builder().processes(global.preset.limits().processes + BESIDES).progress(move |what| {
+    Host::builder().processes(global.preset.limits().processes + BESIDES).progress(move |what| {
         teller.verbose(what);
         teller.progress().spin(what);
-    });
-    Ok(host.build()?)
+    })
 }
 
 /// A sandbox as the options say.
-fn builder(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
-    Ok(builder_on(&host(global, printer)?, global, printer))
-}
-
-/// The same, on an engine that is there.
-pub(crate) fn builder_on(host: &Host, global: &Global, printer: &Printer) -> Builder {
-    let builder = Sandbox::builder().host(host).preset(global.preset);
+pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
+    let builder = Sandbox::builder().own_host(host(global, printer)).preset(global.preset);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));
@@ -102,7 +96,7 @@ fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     if database(global).is_none() {
         return Err(no_sandbox());
     }
-    Ok(builder(global, printer)?.open()?)
+    Ok(builder(global, printer).open()?)
 }
 
 /// The sandbox of a verb that changes what is there.
@@ -117,7 +111,7 @@ fn looking(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
 
 fn known(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
     match database(global) {
-        Some(path) if path.exists() => builder(global, printer),
+        Some(path) if path.exists() => Ok(builder(global, printer)),
         Some(path) => {
             let hint = "any command creates it: `sandlite --db FILE bash -c true`";
             Err(Hinted::error(format!("`{}` does not exist", path.display()), hint))

@@ -9,7 +9,7 @@ mod screen;
 
 use std::io::{self, IsTerminal, Write};
 
-use runtime::{HistoryFilter, Host, Sandbox};
+use runtime::{HistoryFilter, Sandbox};
 use termion::raw::{IntoRawMode, RawTerminal};
 
 use crate::args::{Global, RunOptions};
@@ -46,11 +46,10 @@ pub(crate) fn is_wanted(printer: &Printer) -> bool {
 
 /// Talks until the user leaves.
 pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
-    let host = commands::host(global, printer)?;
-    let sandbox = with_places(commands::builder_on(&host, global, printer), options)?.open()?;
+    let sandbox = with_places(commands::builder(global, printer), options)?.open()?;
     let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
     let start = options.cwd.as_deref().unwrap_or(language::HOME);
-    let mut conversation = open(&host, global, &sandbox, &name, tongue)?.starting_in(start);
+    let mut conversation = open(global, &sandbox, &name, tongue)?.starting_in(start);
     welcome(global, tongue, printer);
     let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
     // Without a name nobody could come back to it.
@@ -60,7 +59,8 @@ pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer
     outcome
 }
 
-fn open(host: &Host, global: &Global, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
+fn open(global: &Global, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
+    let host = sandbox.host();
     // In memory there is only the one sandbox to look at, and its rows are gone with it.
     let looking = match commands::database(global) {
         Some(path) => Sandbox::builder().host(host).database(path).read_only().open()?,
@@ -124,10 +124,8 @@ fn obey(
     printer: &Printer,
 ) -> anyhow::Result<Code> {
     let command = with_options(conversation.command(text), options);
-    let (command, stdin) = command.stdin_pipe();
-    let command = passed_on(command, options, printer);
+    let command = passed_on(keyboard.feed(command), options, printer);
     interrupts.watch(command.killer());
-    keyboard.feed(stdin)?;
     let output = conversation.run(command);
     keyboard.take_back();
     let signal = interrupts.unwatch();

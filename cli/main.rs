@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod exit;
+mod input;
 mod interactive;
 mod interrupt;
 mod page;
@@ -14,13 +15,11 @@ mod time;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use args::Args;
 use printer::Printer;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::from_command_line();
     let printer = Printer::new(args.global.json, args.global.verbose);
     let code = commands::run(&args, &printer).unwrap_or_else(|error| {
         printer.error(&error);

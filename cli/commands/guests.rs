@@ -15,7 +15,7 @@ pub(crate) fn run(global: &Global, args: &Guests, printer: &Printer) -> anyhow::
 }
 
 fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let guests = super::host(global, printer)?.guests();
+    let guests = super::host(global, printer).build()?.guests();
     if printer.is_json() {
         let list: Vec<_> = guests
             .iter()
@@ -43,7 +43,7 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let host = super::host(global, printer)?;
+    let host = super::host(global, printer).build()?;
     let Some(directory) = host.cache_directory() else {
         return Err(Hinted::error("there is no place for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
     };

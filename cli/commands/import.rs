@@ -18,7 +18,7 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
         anyhow::bail!("`{from}` does not exist");
     }
     let slow = printer.progress().slow("checking and copying the snapshot");
-    let sandbox = super::builder(global, printer)?.import(&args.from).open()?;
+    let sandbox = super::builder(global, printer).import(&args.from).open()?;
     drop(slow);
     let runs = sandbox.info()?.runs;
     if printer.is_json() {

@@ -1,30 +1,24 @@
 //! What `bash` and `python` have in common: options of a run, output as it comes, the result.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use runtime::{Builder, Command, Output, Overrides, Stream};
+use runtime::{Builder, Command, Output, Overrides, Sandbox, Stream};
 use serde_json::json;
 
 use crate::args::{Global, RunOptions};
 use crate::exit::Code;
+use crate::input;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-
-/// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the shell.
-const TYPING_BEGINS: Duration = Duration::from_millis(150);
 
 /// The signal that ends a program whose output nobody reads.
 const SIGPIPE: u8 = 13;
 
 /// Runs a command and tells how it went.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = with_places(super::builder(global, printer)?, options)?.open()?;
-    let mut command = feed(with_options(command, options), options)?;
+    let sandbox = with_places(super::builder(global, printer), options)?.open_for(&command)?;
+    let mut command = input::feed(with_options(command, options), options.stdin.as_deref())?;
     if !printer.is_json() {
         command = passed_on(command, options, printer);
     }
@@ -40,8 +34,17 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     } else {
         tell(&output, printer);
     }
+    close(sandbox, super::database(global).is_some());
     let signal = signal.or_else(|| printer.is_unread().then_some(SIGPIPE));
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
+}
+
+// The process is about to end, and the system takes memory back faster than we could: only a file needs to be closed.
+fn close(sandbox: Sandbox, has_file: bool) {
+    std::mem::forget(sandbox.host().clone());
+    if !has_file {
+        std::mem::forget(sandbox);
+    }
 }
 
 /// The command with its output going to our own.
@@ -106,31 +109,6 @@ pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Comman
         command = command.deterministic(seed);
     }
     command
-}
-
-// The input goes in as the command reads it. Nobody waits for the copying: a command that does not read its input ends
-// whether or not the input does.
-fn feed(command: Command, options: &RunOptions) -> anyhow::Result<Command> {
-    let (mut source, typed): (Box<dyn Read + Send>, bool) = match &options.stdin {
-        Some(path) => (Box::new(File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?), false),
-        None => (Box::new(io::stdin()), io::stdin().is_terminal()),
-    };
-    if typed && !is_foreground() {
-        return Ok(command);
-    }
-    let (command, mut stdin) = command.stdin_pipe();
-    thread::spawn(move || {
-        if typed {
-            thread::sleep(TYPING_BEGINS);
-        }
-        io::copy(&mut source, &mut stdin)
-    });
-    Ok(command)
-}
-
-// A background job that reads from its terminal is stopped: it gets no input instead.
-fn is_foreground() -> bool {
-    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// A result as JSON.

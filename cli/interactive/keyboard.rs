@@ -1,18 +1,16 @@
 //! What is typed: read by one thread, for the line editor between commands and for a command's standard input while it runs.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use runtime::{ChildStdin, Command};
 use termion::event::{Event, Key, parse_event};
 
 /// An Escape that nothing follows for so long is the key of that name; else it begins the code of another key.
 const ESCAPE_ALONE: Duration = Duration::from_millis(50);
-
-/// A command that has not ended after so long may be waiting for what is typed; until then that belongs to the editor.
-const TYPING_BEGINS: Duration = Duration::from_millis(150);
 
 /// What the key sends to a program that reads every key.
 const CTRL_D: u8 = 4;
@@ -131,20 +129,23 @@ impl Keyboard {
         }
     }
 
-    /// A command begins: what is typed goes to it, once it has run for a moment.
-    pub(super) fn feed(&self, mut stdin: impl Write + Send + 'static) -> io::Result<()> {
+    /// A command begins: what is typed goes to it as it asks, a line at a time. The rest is for the editor.
+    pub(super) fn feed(&self, command: Command) -> Command {
         self.0.state().command_ended = false;
         let shared = Arc::clone(&self.0);
-        thread::Builder::new().name("sandlite typing".to_owned()).spawn(move || {
-            let ended = shared.changed.wait_timeout_while(shared.state(), TYPING_BEGINS, |state| !state.command_ended);
-            drop(ended);
-            while let Some(bytes) = shared.for_command() {
-                if bytes.is_empty() || stdin.write_all(&bytes).is_err() {
-                    return;
-                }
+        let begins = Arc::new(Mutex::new(None::<ChildStdin>));
+        let asked = Arc::clone(&begins);
+        let (command, stdin) = command.stdin_on_demand(move || {
+            if let Some(stdin) = asked.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.type_for(stdin));
             }
-        })?;
-        Ok(())
+            // Under the lock, so that it is not missed by who is about to wait.
+            let _state = shared.state();
+            shared.changed.notify_all();
+        });
+        *begins.lock().unwrap_or_else(PoisonError::into_inner) = Some(stdin);
+        command
     }
 
     /// The command has ended: what is typed belongs to the editor again.
@@ -183,24 +184,35 @@ impl Shared {
         is_next
     }
 
-    // What was typed for the running command; nothing at the end of its input, `None` at its own end.
-    fn for_command(&self) -> Option<Vec<u8>> {
+    fn type_for(&self, mut stdin: ChildStdin) {
+        while let Some(line) = self.for_command(|| stdin.is_wanted()) {
+            if line.is_empty() || stdin.write_all(&line).is_err() {
+                return;
+            }
+        }
+    }
+
+    // A line that was typed for the running command; nothing at the end of its input, `None` at its own end.
+    fn for_command(&self, is_wanted: impl Fn() -> bool) -> Option<Vec<u8>> {
         let state = self.state();
-        let waiting = |state: &mut State| state.typed.is_empty() && !state.gone && !state.command_ended;
+        let waiting = |state: &mut State| !state.command_ended && !state.gone && (state.typed.is_empty() || !is_wanted());
         let mut state = self.changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
         if state.command_ended {
             return None;
         }
-        let mut bytes = Vec::new();
+        let mut line = Vec::new();
         while let Some(&Typed::Byte(byte)) = state.typed.front() {
+            state.typed.pop_front();
             // What was typed ahead, while the editor had the terminal, has its Enter key as the terminal sends it.
-            bytes.push(if byte == b'\r' { b'\n' } else { byte });
+            line.push(if byte == b'\r' { b'\n' } else { byte });
+            if line.ends_with(b"\n") {
+                return Some(line);
+            }
+        }
+        if line.is_empty() {
             state.typed.pop_front();
         }
-        if bytes.is_empty() {
-            state.typed.pop_front();
-        }
-        Some(bytes)
+        Some(line)
     }
 }
 
@@ -222,6 +234,21 @@ mod tests {
         assert_eq!(keys(b"a\x1b[A\x03"), [key(Key::Char('a')), key(Key::Up), key(Key::Ctrl('c'))]);
         assert_eq!(keys("ü".as_bytes()), [key(Key::Char('ü'))]);
         assert_eq!(keys(b"\x1b"), [key(Key::Esc)]);
+    }
+
+    #[test]
+    fn a_command_takes_a_line_when_it_asks_and_leaves_the_rest() {
+        let shared = Shared::default();
+        shared.push(b"one\ntwo\r".iter().map(|&byte| Typed::Byte(byte)));
+        assert_eq!(shared.for_command(|| true).as_deref(), Some(&b"one\n"[..]));
+        assert_eq!(shared.state().typed.len(), 4);
+        assert_eq!(shared.for_command(|| true).as_deref(), Some(&b"two\n"[..]));
+        shared.push([Typed::End]);
+        assert_eq!(shared.for_command(|| true).as_deref(), Some(&b""[..]));
+        shared.push([Typed::Byte(b'x')]);
+        shared.state().command_ended = true;
+        assert_eq!(shared.for_command(|| false), None);
+        assert_eq!(shared.state().typed.len(), 1);
     }
 
     #[test]

@@ -1,53 +1,56 @@
 //! Makes what a guest wrote harmless for a terminal: control sequences become a visible sign (T-ISO-07).
 
 /// What stands for something that a terminal would have obeyed.
-const SIGN: &str = "\u{fffd}";
-
-/// The first byte of a C1 control in UTF-8; the second is 0x80 to 0x9F.
-const C1_LEAD: u8 = 0xc2;
+const SIGN: char = '\u{fffd}';
 
 /// Tames a stream that comes in pieces.
 #[derive(Debug)]
 pub(crate) struct Tamer {
     active: bool,
-    /// The last piece ended with [`C1_LEAD`], which means nothing before the next byte is known.
-    held: bool,
+    /// The last piece ended within a character, which means nothing before the rest of it is known.
+    held: Vec<u8>,
 }
 
 impl Tamer {
     /// Changes nothing unless `active`.
     pub(crate) fn new(active: bool) -> Self {
-        Self { active, held: false }
+        Self { active, held: Vec::new() }
     }
 
-    /// Replaces what a terminal would obey, but for line ends and tabs, by a visible sign.
+    /// Replaces what a terminal would obey, but for line ends and tabs, by a visible sign; and what is no UTF-8 as well, for a
+    /// terminal of eight bits may take such a byte for a control (0x9B begins a sequence as Escape and `[` do).
     pub(crate) fn tame(&mut self, bytes: &[u8]) -> Vec<u8> {
         if !self.active {
             return bytes.to_vec();
         }
-        let mut tamed = Vec::with_capacity(bytes.len());
-        for &byte in bytes {
-            if std::mem::take(&mut self.held) {
-                if (0x80..=0x9f).contains(&byte) {
-                    tamed.extend_from_slice(SIGN.as_bytes());
-                    continue;
-                }
-                tamed.push(C1_LEAD);
-            }
-            match byte {
-                b'\n' | b'\t' | b'\r' => tamed.push(byte),
-                0x00..=0x1f | 0x7f => tamed.extend_from_slice(SIGN.as_bytes()),
-                C1_LEAD => self.held = true,
-                _ => tamed.push(byte),
+        let mut whole = std::mem::take(&mut self.held);
+        whole.extend_from_slice(bytes);
+        let mut tamed = String::with_capacity(whole.len());
+        let mut chunks = whole.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            tamed.extend(chunk.valid().chars().map(|c| if is_harmless(c) { c } else { SIGN }));
+            let invalid = chunk.invalid();
+            if chunks.peek().is_none() && is_unfinished(invalid) {
+                self.held = invalid.to_vec();
+            } else if !invalid.is_empty() {
+                tamed.push(SIGN);
             }
         }
-        tamed
+        tamed.into_bytes()
     }
 
     /// What is left at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        if std::mem::take(&mut self.held) { vec![C1_LEAD] } else { Vec::new() }
+        if std::mem::take(&mut self.held).is_empty() { Vec::new() } else { SIGN.to_string().into_bytes() }
     }
+}
+
+fn is_harmless(c: char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t' | '\r')
+}
+
+fn is_unfinished(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
 /// A text as one line: line ends too become a sign, for tables and messages.
@@ -73,6 +76,7 @@ mod tests {
         check(&[b"\x1b[2J\x1b]0;owned\x07"], "\u{fffd}[2J\u{fffd}]0;owned\u{fffd}");
         check(&["\u{9b}31m".as_bytes()], "\u{fffd}31m");
         check(&["grün ✓".as_bytes()], "grün ✓");
+        check(&[b"eight bits: \x9b31m \xff"], "eight bits: \u{fffd}31m \u{fffd}");
     }
 
     // T-ISO-07: the two bytes of a C1 control in two writes.
@@ -81,6 +85,9 @@ mod tests {
         check(&[b"a\xc2", b"\x9b31m"], "a\u{fffd}31m");
         check(&[b"a\xc2", b"\xa9"], "a©");
         check(&[b"a\xc2"], "a\u{fffd}");
+        check(&[b"\xe2", b"\x9c", b"\x93"], "✓");
+        check(&[b"\xe2\x9c", b"\x9b31m"], "✛31m");
+        check(&[b"\xe2\x9c", b"\x1b[m"], "\u{fffd}\u{fffd}[m");
     }
 
     #[test]

@@ -9,10 +9,10 @@ mod workers;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sqlite_fs::Interrupter;
-use wasmtime::{Engine, InstancePre};
+use wasmtime::{Engine, InstancePre, Linker, Module};
 
 use crate::Error;
 use crate::process::State;
@@ -34,6 +34,7 @@ struct Shared {
     engine: Engine,
     cache: Cache,
     progress: Option<Progress>,
+    linker: OnceLock<Linker<State>>,
     prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
     ticker: Ticker,
     workers: Workers,
@@ -107,6 +108,7 @@ impl HostBuilder {
             engine,
             cache,
             progress: self.progress,
+            linker: OnceLock::new(),
             prepared: Mutex::default(),
             ticker,
             workers: Workers::default(),
@@ -130,11 +132,34 @@ impl Host {
             return Ok(prepared.clone());
         }
         let module = self.0.cache.module(&self.0.engine, guest, self.0.progress.as_ref())?;
-        let linker = wasi::linker(&self.0.engine)?;
-        let instance = linker.instantiate_pre(&module).map_err(Error::engine("linking a guest"))?;
-        let prepared = Prepared { instance: Arc::new(instance), guest };
+        let prepared = self.linked(&module, guest)?;
         *slot = Some(prepared.clone());
         Ok(prepared)
+    }
+
+    /// Loads a guest that is in the cache, so that it need not be waited for later. Whoever needs it is told what went wrong.
+    pub(crate) fn preload(&self, guest: &'static guests::Guest) {
+        let slot = Arc::clone(self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner).entry(guest.name).or_default());
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            *slot = self.0.cache.compiled(&self.0.engine, guest).and_then(|module| self.linked(&module, guest).ok());
+        }
+    }
+
+    /// The calls that guests can make of the host, made ready once.
+    pub(crate) fn linker(&self) -> Result<&Linker<State>, Error> {
+        match self.0.linker.get() {
+            Some(linker) => Ok(linker),
+            None => {
+                let linker = wasi::linker(&self.0.engine)?;
+                Ok(self.0.linker.get_or_init(|| linker))
+            }
+        }
+    }
+
+    fn linked(&self, module: &Module, guest: &'static guests::Guest) -> Result<Prepared, Error> {
+        let instance = self.linker()?.instantiate_pre(module).map_err(Error::engine("linking a guest"))?;
+        Ok(Prepared { instance: Arc::new(instance), guest })
     }
 
     /// A guest that a test wrote.
@@ -163,6 +188,12 @@ impl Host {
     /// Runs `work` on a worker thread.
     pub(crate) fn run_on_worker(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.0.workers.run(Box::new(work)).map_err(Error::Thread)
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder").field("cache", &self.cache).field("processes", &self.processes).finish_non_exhaustive()
     }
 }
 

@@ -215,6 +215,12 @@ impl Sandbox {
         Ok((transaction, overlay, Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0 }))
     }
 
+    /// The engine behind it, which other sandboxes can share.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// The sandbox's files, as seen from outside.
     #[must_use]
     pub fn fs(&self) -> Files<'_> {

@@ -20,6 +20,8 @@ pub(crate) const APPLICATION_ID: i64 = 0x534C_4653;
 pub(crate) const FORMAT: i64 = 1;
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
+/// In memory there is no disk to be read in stretches, and a fresh database has mostly empty pages: small ones are made sooner.
+const MEMORY_PAGE_BYTES: u32 = 4 * 1024;
 /// Measured: 64 KiB rows read and write large files fastest.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// What SQLite itself may cache for the writer, in KiB.
@@ -74,6 +76,7 @@ pub(crate) fn tune_writer(
 ) -> rusqlite::Result<()> {
     harden(connection)?;
     // In memory, pages that are written before the commit would be seen by readers.
+    let page_bytes = if file { PAGE_BYTES } else { MEMORY_PAGE_BYTES };
     let (synchronous, memory) = match (file, durability) {
         (false, _) => ("OFF", "PRAGMA journal_mode=MEMORY; PRAGMA cache_spill=OFF;"),
         (true, Durability::PowerSafe) => ("FULL", ""),
@@ -81,7 +84,7 @@ pub(crate) fn tune_writer(
     };
     let secure_delete = if secure_delete { "ON" } else { "FAST" };
     connection.execute_batch(&format!(
-        "PRAGMA page_size={PAGE_BYTES}; {memory} PRAGMA synchronous={synchronous};
+        "PRAGMA page_size={page_bytes}; {memory} PRAGMA synchronous={synchronous};
          PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;
          PRAGMA temp_store=MEMORY; PRAGMA secure_delete={secure_delete};"
     ))?;
@@ -122,7 +125,7 @@ pub(crate) fn create_in_memory(connection: &mut Connection, now: i64) -> rusqlit
     let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
     if template.is_none() {
         let made = Connection::open_in_memory()?;
-        made.pragma_update(None, "page_size", PAGE_BYTES)?;
+        made.pragma_update(None, "page_size", MEMORY_PAGE_BYTES)?;
         create(&made, now)?;
         *template = Some(made);
     }

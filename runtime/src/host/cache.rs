@@ -50,6 +50,11 @@ impl Cache {
         fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
     }
 
+    /// The compiled module of a guest, if it is in the cache.
+    pub(super) fn compiled(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
+        self.load(engine, &file_name(engine, guest))
+    }
+
     /// The compiled module of a guest: loaded, or compiled now and kept.
     ///
     /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.

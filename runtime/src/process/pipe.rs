@@ -3,6 +3,7 @@
 //! Knows nothing of descriptor numbers; `descriptor.rs` holds the ends. A pipe is closed by dropping its last end.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::MemoryCharge;
@@ -25,6 +26,19 @@ struct PipeState {
     buffer: VecDeque<u8>,
     has_reader: bool,
     has_writer: bool,
+    /// A reader found nothing, and nothing was written since.
+    is_wanted: bool,
+    on_demand: Option<OnDemand>,
+}
+
+/// Whoever fills a pipe only when it is asked for.
+#[derive(Clone)]
+struct OnDemand(Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for OnDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnDemand")
+    }
 }
 
 /// The end that reads. Dropping it makes writers fail.
@@ -39,7 +53,13 @@ pub(crate) struct PipeWriter(Arc<Pipe>);
 pub(crate) fn pipe(charge: Option<MemoryCharge>) -> (PipeReader, PipeWriter) {
     let pipe = Arc::new(Pipe {
         _charge: charge,
-        state: Mutex::new(PipeState { buffer: VecDeque::new(), has_reader: true, has_writer: true }),
+        state: Mutex::new(PipeState {
+            buffer: VecDeque::new(),
+            has_reader: true,
+            has_writer: true,
+            is_wanted: false,
+            on_demand: None,
+        }),
         readers: Waiters::default(),
         writers: Waiters::default(),
     });
@@ -54,12 +74,25 @@ impl Pipe {
     fn lock(&self) -> MutexGuard<'_, PipeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    // Whoever fills the pipe on demand has had his chance first.
+    fn lock_for_reading(&self) -> MutexGuard<'_, PipeState> {
+        let mut state = self.lock();
+        if !state.buffer.is_empty() || !state.has_writer {
+            return state;
+        }
+        state.is_wanted = true;
+        let Some(OnDemand(ask)) = state.on_demand.clone() else { return state };
+        drop(state);
+        ask();
+        self.lock()
+    }
 }
 
 impl PipeReader {
     /// Takes what is there, up to the buffer's length: `None` when there is nothing yet, `Some(0)` at the end.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
-        let mut state = self.0.lock();
+        let mut state = self.0.lock_for_reading();
         if state.buffer.is_empty() {
             return (!state.has_writer).then_some(0);
         }
@@ -76,13 +109,18 @@ impl PipeReader {
 
     /// Bytes that can be read now; `None` when nothing can and a writer is still there.
     pub(crate) fn available(&self) -> Option<usize> {
-        let state = self.0.lock();
+        let state = self.0.lock_for_reading();
         (!state.buffer.is_empty() || !state.has_writer).then_some(state.buffer.len())
     }
 
     /// Registers the calling thread for the next change.
     pub(crate) fn register(&self) {
         self.0.readers.register();
+    }
+
+    /// Is called whenever a reader finds nothing, by the reader itself: it may write, and must not wait.
+    pub(crate) fn on_demand(&self, ask: impl Fn() + Send + Sync + 'static) {
+        self.0.lock().on_demand = Some(OnDemand(Arc::new(ask)));
     }
 }
 
@@ -98,6 +136,7 @@ impl PipeWriter {
             return None;
         }
         state.buffer.extend(&bytes[..length]);
+        state.is_wanted = false;
         drop(state);
         self.0.readers.wake();
         Some(Ok(length))
@@ -114,6 +153,11 @@ impl PipeWriter {
     pub(crate) fn register(&self) {
         self.0.writers.register();
     }
+
+    /// Whether a reader has found nothing since the last write.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.lock().is_wanted
+    }
 }
 
 impl Drop for PipeReader {
@@ -121,7 +165,10 @@ impl Drop for PipeReader {
         let mut state = self.0.lock();
         state.has_reader = false;
         state.buffer = VecDeque::new();
+        // May hold the other end of this very pipe.
+        let on_demand = state.on_demand.take();
         drop(state);
+        drop(on_demand);
         self.0.writers.wake();
     }
 }
@@ -156,6 +203,26 @@ mod tests {
         assert_eq!(writer.try_write(b"x"), None);
         assert_eq!(reader.try_read(&mut [0; 10]), Some(10));
         assert_eq!(writer.try_write(&[1; 20]), Some(Ok(10)));
+    }
+
+    #[test]
+    fn a_pipe_can_be_filled_when_it_is_asked() {
+        let (reader, writer) = pipe(None);
+        assert!(!writer.is_wanted());
+        let writer = Arc::new(Mutex::new(Some(writer)));
+        let fill = Arc::clone(&writer);
+        reader.on_demand(move || {
+            let writer = fill.lock().unwrap().take();
+            if let Some(writer) = writer {
+                assert!(writer.is_wanted());
+                assert_eq!(writer.try_write(b"on demand"), Some(Ok(9)));
+                assert!(!writer.is_wanted());
+            }
+        });
+        let mut buffer = [0; 16];
+        assert_eq!(reader.try_read(&mut buffer), Some(9));
+        assert_eq!(reader.try_read(&mut buffer), Some(0));
+        assert!(writer.lock().unwrap().is_none());
     }
 
     #[test]

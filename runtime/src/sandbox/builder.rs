@@ -2,19 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::Duration;
 
 use presets::{Limits, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota};
 
-use super::Sandbox;
 use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
 use super::record::{Call, Recorded, as_user};
 use super::surroundings::{Surroundings, set_variable, surroundings};
+use super::{Command, Sandbox};
 use crate::Error;
 use crate::clock;
-use crate::host::Host;
+use crate::host::{Host, HostBuilder};
 use crate::tools::{Tool, Tools};
 
 /// Settings of a [`Sandbox`].
@@ -23,7 +25,7 @@ use crate::tools::{Tool, Tools};
 /// commands start in, a host of its own.
 #[derive(Debug, Default)]
 pub struct Builder {
-    host: Option<Host>,
+    host: Engine,
     database: Option<PathBuf>,
     import: Option<PathBuf>,
     preset: Preset,
@@ -34,6 +36,19 @@ pub struct Builder {
     tools: Vec<Tool>,
     mounts: Vec<Mount>,
     python_idle: Option<Duration>,
+}
+
+/// Where the engine comes from.
+#[derive(Debug)]
+enum Engine {
+    Shared(Host),
+    Own(HostBuilder),
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::Own(HostBuilder::default())
+    }
 }
 
 /// How long reading a snapshot may take.
@@ -57,7 +72,14 @@ impl Builder {
     /// Shares a host with other sandboxes: one engine, one set of compiled guests.
     #[must_use]
     pub fn host(mut self, host: &Host) -> Self {
-        self.host = Some(host.clone());
+        self.host = Engine::Shared(host.clone());
+        self
+    }
+
+    /// Gives the sandbox a host of its own with these settings. It is started while the database is being opened.
+    #[must_use]
+    pub fn own_host(mut self, host: HostBuilder) -> Self {
+        self.host = Engine::Own(host);
         self
     }
 
@@ -139,13 +161,30 @@ impl Builder {
     ///
     /// When the database cannot be opened, the snapshot is refused, a limit is zero or raised, or a tool makes no sense.
     pub fn open(self) -> Result<Sandbox, Error> {
+        self.open_with(None)
+    }
+
+    /// Opens the sandbox for a command that comes next: what the command needs is loaded while the database is being opened.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Command, Sandbox};
+    /// let command = Command::bash("echo soon");
+    /// let sandbox = Sandbox::builder().open_for(&command)?;
+    /// assert_eq!(sandbox.run(command)?.stdout, b"soon\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_for(self, command: &Command) -> Result<Sandbox, Error> {
+        self.open_with(Some(command.guest))
+    }
+
+    fn open_with(self, guest: Option<&'static guests::Guest>) -> Result<Sandbox, Error> {
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
-        let host = match self.host {
-            Some(host) => host,
-            None => Host::builder().build()?,
-        };
         let mut options = options(&limits, self.power_safe);
         if let Some(path) = self.database {
             options = options.path(path);
@@ -153,18 +192,44 @@ impl Builder {
         if self.read_only {
             options = options.read_only();
         }
-        let database = match self.import {
-            Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
-            None => options.open()?,
+        let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
+        let open = || -> Result<Database, Error> {
+            let database = match self.import {
+                Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
+                None => options.open()?,
+            };
+            if !self.read_only {
+                furnish(&database, &cwd)?;
+            }
+            Ok(database)
+        };
+        let (host, database) = match self.host {
+            Engine::Shared(host) => (host, open()?),
+            Engine::Own(host) => {
+                // Both take milliseconds, and neither needs the other.
+                let (started, starting) = sync_channel(1);
+                let start = move || {
+                    let host = host.build()?;
+                    let _ = started.send(host.clone());
+                    guest.into_iter().for_each(|guest| host.preload(guest));
+                    Ok::<_, Error>(host)
+                };
+                let open = || {
+                    let database = open();
+                    // What is left to do meanwhile; whoever needs it is told if it fails.
+                    let _ = starting.recv().map(|host| host.linker().map(drop));
+                    database
+                };
+                let (database, host) = side_by_side(open, start)?;
+                (host?, database?)
+            }
         };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
         }
-        let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
         let recorded = Recorded::new(database.clone());
         if !self.read_only {
-            furnish(&database, &cwd)?;
             seed(&recorded, &self.files)?;
         }
         let mounts = mount::open(self.mounts, &database)?;
@@ -173,6 +238,16 @@ impl Builder {
         sandbox.prepare_mount_points()?;
         Ok(sandbox)
     }
+}
+
+fn side_by_side<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> Result<(A, B), Error> {
+    thread::scope(|scope| {
+        let there =
+            thread::Builder::new().name("sandlite engine".to_owned()).spawn_scoped(scope, there).map_err(Error::Thread)?;
+        let here = here();
+        let there = there.join().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?;
+        Ok((here, there))
+    })
 }
 
 /// How the database of a sandbox with these limits is opened.

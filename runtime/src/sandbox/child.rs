@@ -127,6 +127,18 @@ impl ChildStdin {
     pub(super) fn new(writer: PipeWriter) -> Self {
         Self(writer)
     }
+
+    /// Bytes that can be written now without waiting; none once the command no longer reads.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.0.available().unwrap_or(0)
+    }
+
+    /// Whether the command has asked for input since something was last written.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_wanted()
+    }
 }
 
 impl Write for ChildStdin {

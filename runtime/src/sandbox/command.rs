@@ -137,6 +137,33 @@ impl Command {
         (self, ChildStdin::new(writer))
     }
 
+    /// The same, and `ask` is called whenever the command wants input that is not there yet: so that nothing is read ahead of a
+    /// command that may never ask. It may write at most [`ChildStdin::room`] bytes itself, for it must not wait.
+    ///
+    /// ```
+    /// # use std::io::Write;
+    /// # use std::sync::{Arc, Mutex};
+    /// # use sandlite_runtime::{ChildStdin, Command, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// let answer = Arc::new(Mutex::new(None::<ChildStdin>));
+    /// let slot = Arc::clone(&answer);
+    /// let (command, stdin) = Command::bash("read line; echo got $line").stdin_on_demand(move || {
+    ///     if let Some(mut stdin) = slot.lock().unwrap().take() {
+    ///         stdin.write_all(b"asked for\n").unwrap();
+    ///     }
+    /// });
+    /// *answer.lock().unwrap() = Some(stdin);
+    /// assert_eq!(sandbox.run(command)?.stdout, b"got asked for\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stdin_on_demand(mut self, ask: impl Fn() + Send + Sync + 'static) -> (Self, ChildStdin) {
+        let (reader, writer) = pipe(None);
+        reader.on_demand(ask);
+        self.stdin = Stdin::Pipe(reader);
+        (self, ChildStdin::new(writer))
+    }
+
     /// Makes the run repeatable: processes take turns, time passes only while all of them wait, random bytes come from this
     /// seed. The same command on the same files then gives the same output, files, fuel and peak memory.
     #[must_use]
