@@ -52,3 +52,51 @@ fn unit_tests_and_doctests_run() {
         "TestResults(failed=0, attempted=1)\n",
     );
 }
+
+// Compiled modules elsewhere; here the sandbox's own programs do the work.
+#[test]
+fn streams_are_packed_and_unpacked() {
+    check(
+        "import bz2, lzma, shutil, tarfile, zipfile\n\
+         data = ' '.join(map(str, range(20000))).encode()\n\
+         for module, new in (bz2, bz2.BZ2Decompressor), (lzma, lzma.LZMADecompressor):\n\
+         \x20   packed = module.compress(data)\n\
+         \x20   assert len(packed) < len(data) and module.decompress(packed + packed) == data * 2\n\
+         \x20   with module.open('/tmp/x', 'wt') as file: file.write('one\\ntwo\\n')\n\
+         \x20   with module.open('/tmp/x', 'rt') as file: assert list(file) == ['one\\n', 'two\\n']\n\
+         \x20   stream, parts = new(), []\n\
+         \x20   parts.append(stream.decompress(packed + b'rest', 10))\n\
+         \x20   assert not stream.needs_input\n\
+         \x20   while not stream.eof: parts.append(stream.decompress(b'', 1000))\n\
+         \x20   assert len(parts[0]) == 10 and b''.join(parts) == data and stream.unused_data == b'rest'\n\
+         \x20   stream = new()\n\
+         \x20   assert b''.join(stream.decompress(packed[at:at + 99]) for at in range(0, len(packed), 99)) == data\n\
+         \x20   for wrong in packed[:40], b'no such stream', packed[:-10] + b'x' * 10:\n\
+         \x20       try: module.decompress(wrong)\n\
+         \x20       except Exception as error: print(type(error).__name__, error)\n\
+         assert lzma.decompress(lzma.compress(data, format=lzma.FORMAT_ALONE)) == data\n\
+         for format in 'bztar', 'xztar':\n\
+         \x20   print(tarfile.open(shutil.make_archive('/tmp/a', format, '/etc', 'passwd')).getnames())\n\
+         with zipfile.ZipFile('/tmp/z.zip', 'w', zipfile.ZIP_BZIP2) as zip: zip.writestr('n', data)\n\
+         assert zipfile.ZipFile('/tmp/z.zip').read('n') == data\n",
+        "ValueError Compressed data ended before the end-of-stream marker was reached\n\
+         OSError Invalid data stream\n\
+         OSError Invalid data stream\n\
+         LZMAError Compressed data ended before the end-of-stream marker was reached\n\
+         LZMAError Input format not supported by decoder\n\
+         LZMAError Corrupt input data\n\
+         ['passwd']\n['passwd']\n",
+    );
+}
+
+#[test]
+fn users_and_groups_have_names() {
+    check(
+        "import pwd, grp, getpass, os, pathlib\n\
+         print(pwd.getpwuid(os.getuid()).pw_dir, pwd.getpwnam('root').pw_uid, grp.getgrgid(os.getgid()).gr_name, getpass.getuser())\n\
+         print(pathlib.Path('/home/user').owner(), os.path.expanduser('~root'))\n\
+         try: pwd.getpwnam('nobody')\n\
+         except KeyError as error: print(error)\n",
+        "/home/user 0 user user\nuser /root\n\"getpwnam(): name not found: 'nobody'\"\n",
+    );
+}

@@ -53,7 +53,6 @@ _COMPILED = "it needs compiled code that this Python does not have; pure-Python 
 _NO_NETWORK = "there is no network in the sandbox"
 REASONS = {
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "PIL", "lxml", "torch", "cryptography"), _COMPILED),
-    **dict.fromkeys(("bz2", "lzma"), _COMPILED),
     **dict.fromkeys(("ssl", "requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib", "socketserver"), _NO_NETWORK),
     "multiprocessing": "the sandbox has processes, but a running Python cannot be copied; use subprocess",
     "ctypes": "there are no shared libraries in the sandbox",

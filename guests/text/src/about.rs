@@ -20,6 +20,7 @@ const HELP: &[(&str, &str)] = &[
     ("patch", include_str!("../help/patch.txt")),
     ("rev", include_str!("../help/rev.txt")),
     ("rg", include_str!("../help/rg.txt")),
+    ("sandlite-decoder", include_str!("../help/sandlite-decoder.txt")),
     ("strings", include_str!("../help/strings.txt")),
     ("tar", include_str!("../help/tar.txt")),
     ("time", include_str!("../help/time.txt")),

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self as std_io, BufReader, Read, Write};
 
+use lzma_rust2::CheckType;
+
 use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, BLOCK, Input, Out, show};
 use crate::warn;
@@ -14,6 +16,8 @@ pub(crate) enum Format {
     Gzip,
     Bzip2,
     Xz,
+    /// The format before .xz, which has neither a name nor a checksum in it.
+    Lzma,
 }
 
 impl Format {
@@ -21,7 +25,7 @@ impl Format {
         match self {
             Self::Gzip => "gzip",
             Self::Bzip2 => "bzip2",
-            Self::Xz => "xz",
+            Self::Xz | Self::Lzma => "xz",
         }
     }
 
@@ -30,6 +34,7 @@ impl Format {
             Self::Gzip => ".gz",
             Self::Bzip2 => ".bz2",
             Self::Xz => ".xz",
+            Self::Lzma => ".lzma",
         }
     }
 
@@ -39,6 +44,8 @@ impl Format {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [b'B', b'Z', b'h', ..] => Some(Self::Bzip2),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            // Properties, then the size of a dictionary: presets make 2^n bytes.
+            [0x5d, 0, 0, ..] => Some(Self::Lzma),
             _ => None,
         }
     }
@@ -50,6 +57,10 @@ impl Format {
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
             Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
             Self::Xz => Box::new(lzma_rust2::XzReader::new(input, true)),
+            Self::Lzma => match lzma_rust2::LzmaReader::new_mem_limit(input, u32::MAX, None) {
+                Ok(reader) => Box::new(reader),
+                Err(error) => Box::new(Broken(Some(error))),
+            },
         }
     }
 
@@ -67,8 +78,10 @@ impl Format {
                 std_io::copy(input, &mut encoder)?;
                 encoder.finish()?;
             }
-            Self::Xz => {
-                let mut encoder = lzma_rust2::XzWriter::new(output, lzma_rust2::XzOptions::with_preset(level.min(9)))?;
+            Self::Xz => compress_xz(input, output, level, CheckType::default())?,
+            Self::Lzma => {
+                let options = lzma_rust2::LzmaOptions::with_preset(level.min(9));
+                let mut encoder = lzma_rust2::LzmaWriter::new_use_header(output, &options, None)?;
                 std_io::copy(input, &mut encoder)?;
                 encoder.finish()?;
             }
@@ -77,12 +90,32 @@ impl Format {
     }
 }
 
+fn compress_xz(input: &mut impl Read, output: &mut impl Write, level: u32, check: CheckType) -> std_io::Result<()> {
+    let mut options = lzma_rust2::XzOptions::with_preset(level.min(9));
+    options.set_check_sum_type(check);
+    let mut encoder = lzma_rust2::XzWriter::new(output, options)?;
+    std_io::copy(input, &mut encoder)?;
+    encoder.finish()?;
+    Ok(())
+}
+
+/// A stream whose beginning is no beginning: says so when it is read.
+struct Broken(Option<std_io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> std_io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
 const LONG: &[Long] = &[
     ("ascii", Value::No, 'a'),
     ("best", Value::No, '9'),
+    ("check", Value::Yes, '\u{1}'),
     ("decompress", Value::No, 'd'),
     ("fast", Value::No, '1'),
     ("force", Value::No, 'f'),
+    ("format", Value::Yes, '\u{2}'),
     ("help", Value::No, 'h'),
     ("keep", Value::No, 'k'),
     ("list", Value::No, 'l'),
@@ -134,6 +167,18 @@ pub fn xz(args: Vec<OsString>) -> i32 {
 pub fn unxz(args: Vec<OsString>) -> i32 {
     run(args, Format::Xz, true, false)
 }
+/// `lzma`.
+pub fn lzma(args: Vec<OsString>) -> i32 {
+    run(args, Format::Lzma, false, false)
+}
+/// `unlzma`.
+pub fn unlzma(args: Vec<OsString>) -> i32 {
+    run(args, Format::Lzma, true, false)
+}
+/// `lzcat`.
+pub fn lzcat(args: Vec<OsString>) -> i32 {
+    run(args, Format::Lzma, true, true)
+}
 /// `xzcat`.
 pub fn xzcat(args: Vec<OsString>) -> i32 {
     run(args, Format::Xz, true, true)
@@ -152,6 +197,17 @@ struct Options {
     recursive: bool,
     level: u32,
     suffix: String,
+    /// What an .xz file is checked by.
+    check: CheckType,
+}
+
+impl Options {
+    fn compress(&self, input: &mut impl Read, output: &mut impl Write) -> std_io::Result<()> {
+        match self.format {
+            Format::Xz => compress_xz(input, output, self.level, self.check),
+            format => format.compress(input, output, self.level),
+        }
+    }
 }
 
 fn run(args: Vec<OsString>, format: Format, decompress: bool, stdout: bool) -> i32 {
@@ -177,6 +233,7 @@ fn run(args: Vec<OsString>, format: Format, decompress: bool, stdout: bool) -> i
         recursive: false,
         level: if format == Format::Bzip2 { 9 } else { 6 },
         suffix: format.suffix().to_string(),
+        check: CheckType::default(),
     };
     let mut files = Vec::new();
     for item in items {
@@ -193,6 +250,27 @@ fn run(args: Vec<OsString>, format: Format, decompress: bool, stdout: bool) -> i
             Item::Opt('q', _) => options.quiet = true,
             Item::Opt('r', _) => options.recursive = true,
             Item::Opt('S', value) => options.suffix = show(&value.unwrap_or_default()).into_owned(),
+            Item::Opt('\u{1}', value) => match value.as_deref() {
+                Some(b"none") => options.check = CheckType::None,
+                Some(b"crc32") => options.check = CheckType::Crc32,
+                Some(b"crc64") => options.check = CheckType::Crc64,
+                Some(b"sha256") => options.check = CheckType::Sha256,
+                other => {
+                    warn!("{name}: {}: Unsupported integrity check type", show(other.unwrap_or_default()));
+                    return 1;
+                }
+            },
+            Item::Opt('\u{2}', value) => match value.as_deref() {
+                Some(b"auto") => {}
+                Some(b"xz") => (options.format, options.suffix) = (Format::Xz, Format::Xz.suffix().to_string()),
+                Some(b"lzma" | b"alone") => {
+                    (options.format, options.suffix) = (Format::Lzma, Format::Lzma.suffix().to_string());
+                }
+                other => {
+                    warn!("{name}: {}: Unknown file format type", show(other.unwrap_or_default()));
+                    return 1;
+                }
+            },
             Item::Opt(digit @ '0'..='9', _) => options.level = digit as u32 - '0' as u32,
             Item::Opt('h', _) => {
                 let mut out = Out::new(name, 1);
@@ -293,11 +371,15 @@ fn stripped(options: &Options, file: &[u8]) -> Option<Vec<u8>> {
         (".tgz", ".tar"),
         (".tbz2", ".tar"),
         (".tbz", ".tar"),
+        (".xz", ""),
+        (".lzma", ""),
         (".txz", ".tar"),
+        (".tlz", ".tar"),
         (".z", ""),
         ("-gz", ""),
     ] {
-        if let Some(stem) = file.strip_suffix(suffix.as_bytes()).filter(|stem| !stem.is_empty()) {
+        let other = matches!(suffix, ".xz" | ".lzma") && options.format.name() != "xz";
+        if let Some(stem) = file.strip_suffix(suffix.as_bytes()).filter(|stem| !stem.is_empty() && !other) {
             return Some([stem, replacement.as_bytes()].concat());
         }
     }
@@ -311,16 +393,13 @@ fn in_place(options: &Options, mut input: Input, file: &[u8], target: &[u8]) -> 
         match options.format {
             Format::Gzip => warn!("{name}: {} already exists;\tnot overwritten", show(target)),
             Format::Bzip2 => warn!("{name}: Output file {} already exists.", show(target)),
-            Format::Xz => warn!("{name}: {}: File exists", show(target)),
+            Format::Xz | Format::Lzma => warn!("{name}: {}: File exists", show(target)),
         }
         return 2;
     }
     let mut result = Vec::new();
-    let done = if options.decompress {
-        decompress(options, &mut input, &mut result)
-    } else {
-        options.format.compress(&mut input, &mut result, options.level)
-    };
+    let done =
+        if options.decompress { decompress(options, &mut input, &mut result) } else { options.compress(&mut input, &mut result) };
     if let Err(error) = done {
         complain(options, file, &error);
         return 1;
@@ -363,7 +442,10 @@ fn decompress(options: &Options, input: &mut impl Read, output: &mut impl Write)
         }
     }
     let head = &head[..filled];
-    if Format::detect(head) != Some(options.format) {
+    let found = Format::detect(head);
+    // `xz` reads what either of its formats has; the others only their own.
+    let known = found.is_some_and(|found| found.name() == options.format.name());
+    let Some(format) = found.filter(|_| known) else {
         if options.force && options.stdout {
             output.write_all(head)?;
             std_io::copy(input, output)?;
@@ -371,8 +453,8 @@ fn decompress(options: &Options, input: &mut impl Read, output: &mut impl Write)
         }
         let message = if filled == 0 && options.format == Format::Gzip { "unexpected end of file" } else { "not in format" };
         return Err(std_io::Error::other(message));
-    }
-    let mut reader = options.format.reader(head.chain(input));
+    };
+    let mut reader = format.reader(head.chain(input));
     std_io::copy(&mut reader, output)?;
     Ok(())
 }
@@ -383,14 +465,16 @@ fn complain(options: &Options, file: &[u8], error: &std_io::Error) {
     match (options.format, text.as_str()) {
         (Format::Gzip, "not in format") => warn!("\ngzip: {file}: not in gzip format"),
         (Format::Bzip2, "not in format") => warn!("bzip2: {file} is not a bzip2 file."),
-        (Format::Xz, "not in format") => warn!("xz: {file}: File format not recognized"),
+        (Format::Xz | Format::Lzma, "not in format") => warn!("xz: {file}: File format not recognized"),
         (Format::Gzip, _) if error.kind() == std_io::ErrorKind::UnexpectedEof || text == "unexpected end of file" => {
             warn!("\ngzip: {file}: unexpected end of file")
         }
         (Format::Gzip, _) => warn!("\ngzip: {file}: invalid compressed data--format violated"),
         (Format::Bzip2, _) => warn!("bzip2: {file}: data integrity (CRC) error in data"),
-        (Format::Xz, _) if error.kind() == std_io::ErrorKind::UnexpectedEof => warn!("xz: {file}: Unexpected end of input"),
-        (Format::Xz, _) => warn!("xz: {file}: Compressed data is corrupt"),
+        (Format::Xz | Format::Lzma, _) if error.kind() == std_io::ErrorKind::UnexpectedEof => {
+            warn!("xz: {file}: Unexpected end of input")
+        }
+        (Format::Xz | Format::Lzma, _) => warn!("xz: {file}: Compressed data is corrupt"),
     }
 }
 
@@ -412,7 +496,7 @@ fn stream(options: &Options, out: &mut Out, mut input: Input, file: &[u8]) -> i3
     } else if options.decompress {
         decompress(options, &mut input, out)
     } else {
-        options.format.compress(&mut input, out, options.level)
+        options.compress(&mut input, out)
     };
     match result {
         Ok(()) => 0,

@@ -10,6 +10,7 @@ pub mod bc;
 pub mod cmp;
 pub mod compress;
 pub mod dc;
+pub mod decoder;
 pub mod diff;
 pub mod find;
 pub mod getopt;
@@ -59,12 +60,15 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("hexdump", small::dump::hexdump),
     ("jq", jq::jq),
     ("less", small::pager),
+    ("lzcat", compress::lzcat),
+    ("lzma", compress::lzma),
     ("mawk", awk::awk),
     ("more", small::pager),
     ("nawk", awk::awk),
     ("patch", patch::patch),
     ("rev", small::rev),
     ("rg", rg::rg),
+    ("sandlite-decoder", decoder::decoder),
     ("sed", sed::sed),
     ("sqlite3", sqlite3::sqlite3),
     ("strings", small::strings::strings),
@@ -72,6 +76,7 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("time", small::time),
     ("tput", small::tput),
     ("tree", small::tree::tree),
+    ("unlzma", compress::unlzma),
     ("unxz", compress::unxz),
     ("unzip", zip::unzip),
     ("which", small::which),

@@ -135,6 +135,8 @@ fn by_suffix(file: &[u8]) -> Option<Format> {
         (".tbz2", Format::Bzip2),
         (".xz", Format::Xz),
         (".txz", Format::Xz),
+        (".lzma", Format::Lzma),
+        (".tlz", Format::Lzma),
     ] {
         if file.ends_with(suffix.as_bytes()) {
             return Some(format);
@@ -574,7 +576,7 @@ fn open(options: &Options) -> Result<Box<dyn Read>, String> {
         let name = match wanted {
             Format::Gzip => "gzip: stdin: not in gzip format",
             Format::Bzip2 => "bzip2: (stdin) is not a bzip2 file.",
-            Format::Xz => "xz: (stdin): File format not recognized",
+            Format::Xz | Format::Lzma => "xz: (stdin): File format not recognized",
         };
         let blank = if wanted == Format::Gzip { "\n" } else { "" };
         warn!("{blank}{name}");

@@ -20,12 +20,19 @@ const PACKAGE: &str = "bashkit-cpython-wasm";
 
 /// Where the modules come from that the package leaves out of the standard library.
 const MORE_PACKAGE: &str = "rustpython-pylib";
-const MORE_MODULES: [&str; 20] = [
+const MORE_MODULES: [&str; 29] = [
+    "_pydatetime.py",
+    "_pydecimal.py",
+    "_pyio.py",
     "_pyrepl",
+    "bdb.py",
+    "bz2.py",
     "cmd.py",
     "compileall.py",
     "dbm",
     "doctest.py",
+    "lzma.py",
+    "mailbox.py",
     "modulefinder.py",
     "netrc.py",
     "pickletools.py",
@@ -34,12 +41,14 @@ const MORE_MODULES: [&str; 20] = [
     "pstats.py",
     "pyclbr.py",
     "pydoc.py",
+    "pydoc_data",
     "rlcompleter.py",
     "shelve.py",
     "tabnanny.py",
     "this.py",
     "trace.py",
     "unittest",
+    "wave.py",
     "zipapp.py",
 ];
 const MODULE: &str = "python.wasm";
@@ -69,7 +78,7 @@ pub(super) fn build(dist: &Path) -> crate::Outcome {
     step("making CPython at home in the sandbox");
     let more = directory_of(MORE_PACKAGE, &metadata)?.join("Lib");
     let more_library = snapshot::compile(&module, &library, &sources(&more)?)?;
-    let module = snapshot::take(&module, &library, &glue()?)?;
+    let module = snapshot::take(&module, &library, &modules("lib")?)?;
     step("packing CPython");
     let packed = pack(&module)?;
     fs::create_dir_all(dist)?;
@@ -106,19 +115,19 @@ fn key() -> crate::Fallible<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-// The glue's modules: name and source, in the order of their names.
-fn glue() -> crate::Fallible<Vec<(String, Vec<u8>)>> {
+// Our own modules in a folder of `guests/python`: name and source, in the order of their names.
+fn modules(folder: &str) -> crate::Fallible<Vec<(String, Vec<u8>)>> {
     let mut modules = Vec::new();
-    for file in files(&home().join("lib"))?.into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "py")) {
+    for file in files(&home().join(folder))?.into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "py")) {
         let name = file.file_name().ok_or("a module without a name")?.to_string_lossy().into_owned();
         modules.push((name, fs::read(&file)?));
     }
     Ok(modules)
 }
 
-// The modules to add: path below the library, and source.
+// The modules to add, those of `guests/python/modules` among them: path below the library, and source.
 fn sources(library: &Path) -> crate::Fallible<Vec<(String, Vec<u8>)>> {
-    let mut sources = Vec::new();
+    let mut sources = modules("modules")?;
     for module in MORE_MODULES {
         for file in files(&library.join(module))?.into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "py")) {
             sources.push((file.strip_prefix(library)?.to_string_lossy().into_owned(), fs::read(&file)?));

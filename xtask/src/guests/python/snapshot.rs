@@ -90,7 +90,7 @@ def load(name):
     module.__file__ = path
     exec(code, module.__dict__)
     return module
-for name in ('_sandlite', '_sandlite_os', '_sandlite_process', '_sandlite_tools', '_sandlite_main'):
+for name in ('_sandlite', '_sandlite_os', '_sandlite_process', '_sandlite_tools', '_sandlite_modules', '_sandlite_main'):
     module = load(name)
 module.settle()
 ";

@@ -1,0 +1,29 @@
+"""Tells modules that are part of the image of those in `modules/`, which are not: they looked for them and found nothing."""
+
+import importlib
+import pathlib
+import shutil
+import types
+import zipfile
+
+
+class _Later(types.ModuleType):
+    """A module that is imported when something of it is needed."""
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+# Not lzma: a zip's streams have neither of the containers that the sandbox's `xz` knows.
+zipfile.bz2 = _Later("bz2")
+
+pathlib.pwd = _Later("pwd")
+pathlib.grp = _Later("grp")
+
+shutil._BZ2_SUPPORTED = shutil._LZMA_SUPPORTED = True
+for _name, _compress, _suffixes, _words in (
+    ("bztar", "bzip2", [".tar.bz2", ".tbz2"], "bzip2'ed tar-file"),
+    ("xztar", "xz", [".tar.xz", ".txz"], "xz'ed tar-file"),
+):
+    shutil.register_archive_format(_name, shutil._make_tarball, [("compress", _compress)], _words)
+    shutil.register_unpack_format(_name, _suffixes, shutil._unpack_tarfile, [], _words)
