@@ -51,13 +51,23 @@ impl Guest {
     ///
     /// When the embedded bytes are not what was built.
     pub fn wasm(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        lzma_rust2::XzReader::new(self.packed, false).take(MAX_MODULE_BYTES).read_to_end(&mut bytes)?;
+        let bytes = unpack(self.packed)?;
         if <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest(&bytes)) != self.sha256 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "its sha256 is not the one that was built"));
         }
         Ok(bytes)
     }
+}
+
+/// Unpacks what is packed as guests are.
+///
+/// # Errors
+///
+/// When it is not.
+pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(packed, false).take(MAX_MODULE_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Every program name with the guest that holds it.

@@ -59,6 +59,7 @@ pub(crate) struct Prepared {
 #[derive(Default)]
 pub struct HostBuilder {
     cache: Option<PathBuf>,
+    shipped: Option<PathBuf>,
     processes: Option<u32>,
     metering: Metering,
     progress: Option<Progress>,
@@ -69,6 +70,15 @@ impl HostBuilder {
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(directory.into());
+        self
+    }
+
+    /// Guests that came compiled with the program, from [`Host::compile_guests`] and packed with xz: with them the first command
+    /// takes a second instead of a minute. They are native code, trusted as the program itself is: name a directory that only
+    /// those can write who can write the program. Where they do not fit they are not used.
+    #[must_use]
+    pub fn shipped(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.shipped = Some(directory.into());
         self
     }
 
@@ -103,7 +113,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, Error> {
         let engine = engine::new(self.processes.unwrap_or(engine::SLOTS), self.metering)?;
         let ticker = Ticker::new(engine.clone());
-        let cache = Cache::new(self.cache);
+        let cache = Cache::new(self.cache, self.shipped);
         Ok(Host(Arc::new(Shared {
             engine,
             cache,
@@ -121,6 +131,16 @@ impl Host {
     #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
+    }
+
+    /// Compiles the guests for any machine of this architecture into a directory, to be shipped with a program
+    /// ([`HostBuilder::shipped`]). What is there and fits is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be written.
+    pub fn compile_guests(directory: impl AsRef<std::path::Path>) -> Result<Vec<PathBuf>, Error> {
+        cache::compile_to(directory.as_ref())
     }
 
     /// A guest, compiled and linked: from memory, else from the cache, else compiled now.

@@ -26,12 +26,13 @@ const HASH: usize = 32;
 /// The directory of compiled guests.
 pub(super) struct Cache {
     directory: Option<PathBuf>,
+    shipped: Option<PathBuf>,
 }
 
 impl Cache {
-    /// The cache in `directory`, or in the user's own place for such things.
-    pub(super) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory: directory.or_else(default_directory) }
+    /// The cache in `directory`, or in the user's own place for such things; what is not there yet may be in `shipped`.
+    pub(super) fn new(directory: Option<PathBuf>, shipped: Option<PathBuf>) -> Self {
+        Self { directory: directory.or_else(default_directory), shipped }
     }
 
     /// The directory, whether or not it exists.
@@ -60,7 +61,7 @@ impl Cache {
     /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.
     pub(super) fn module(&self, engine: &Engine, guest: &'static Guest, progress: Option<&Progress>) -> Result<Module, Error> {
         let name = file_name(engine, guest);
-        if let Some(module) = self.load(engine, &name) {
+        if let Some(module) = self.load(engine, &name).or_else(|| self.from_shipped(engine, guest, &name)) {
             return Ok(module);
         }
         if let Some(progress) = progress {
@@ -75,6 +76,26 @@ impl Cache {
         }
         // SAFETY: the bytes come from our own compiler, one statement ago.
         unsafe { Module::deserialize(engine, &compiled) }.map_err(Error::engine("loading a compiled guest"))
+    }
+
+    // A guest that came compiled with this program. It is unpacked once, under a name of its own: what is compiled here, for
+    // this very machine, is preferred.
+    fn from_shipped(&self, engine: &Engine, guest: &'static Guest, name: &str) -> Option<Module> {
+        let shipped = self.shipped.as_deref()?;
+        let name = format!("shipped-{name}");
+        if let Some(module) = self.load(engine, &name) {
+            return Some(module);
+        }
+        let packed = fs::read(shipped.join(shipped_name(guest) + ".xz")).ok()?;
+        let compiled = guests::unpack(&packed).ok()?;
+        if self.store(&name, &compiled).is_ok()
+            && let Some(module) = self.load(engine, &name)
+        {
+            return Some(module);
+        }
+        // SAFETY: whoever embeds us vouches for the directory as for its own code (`HostBuilder::shipped`), and the engine
+        // refuses what was compiled for another version, other settings or a processor with more abilities.
+        unsafe { Module::deserialize(engine, &compiled) }.ok()
     }
 
     fn load(&self, engine: &Engine, name: &str) -> Option<Module> {
@@ -101,6 +122,49 @@ impl Cache {
         }
         write_beside(&directory.join(name), &[compiled, blake3::hash(compiled).as_bytes()])
     }
+}
+
+/// What a processor needs for shipped guests: x86-64-v2, which every one since about 2010 has. Others compile their own.
+#[cfg(target_arch = "x86_64")]
+const SHIPPED_FOR: (&str, &[&str]) =
+    ("x86_64-unknown-linux-gnu", &["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt", "has_cmpxchg16b"]);
+#[cfg(target_arch = "aarch64")]
+const SHIPPED_FOR: (&str, &[&str]) = ("aarch64-unknown-linux-gnu", &[]);
+
+/// Compiles guests to be shipped into a directory; one that is there and fits is left.
+pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let trouble = |source| Error::Cache { path: directory.to_owned(), source };
+    fs::create_dir_all(directory).map_err(trouble)?;
+    let (here, mut config) =
+        (super::engine::new(1, super::Metering::default())?, super::engine::config(1, super::Metering::default()));
+    let (target, abilities) = SHIPPED_FOR;
+    config.target(target).map_err(Error::engine("compiling for other machines"))?;
+    for ability in abilities {
+        // SAFETY: the flags name abilities of processors; what is compiled with them is refused where they are missing.
+        unsafe { config.cranelift_flag_enable(ability) };
+    }
+    let elsewhere = Engine::new(&config).map_err(Error::engine("compiling for other machines"))?;
+    let mut paths = Vec::new();
+    for guest in [&guests::SHELL, &guests::PYTHON] {
+        let path = directory.join(shipped_name(guest));
+        let fits = fs::read(&path).is_ok_and(|bytes| {
+            // SAFETY: a file of the developer's own build directory, as the compiler's own are.
+            unsafe { Module::deserialize(&here, bytes) }.is_ok()
+        });
+        if !fits {
+            let wasm = guest.wasm().map_err(|source| Error::Guest { name: guest.name, source })?;
+            let compiled = elsewhere.precompile_module(&wasm).map_err(Error::engine("compiling a guest"))?;
+            write_beside(&path, &[&compiled]).map_err(trouble)?;
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+// The module it was made of is in the name: another one's code is never taken for it.
+fn shipped_name(guest: &Guest) -> String {
+    let module: String = guest.sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{module}.cwasm", guest.name)
 }
 
 // Written beside and renamed: another process sees the whole file or none.
@@ -180,7 +244,8 @@ mod tests {
 
     fn stored() -> (tempfile::TempDir, Cache, Engine) {
         let directory = tempfile::tempdir().unwrap();
-        let (cache, engine) = (Cache::new(Some(directory.path().join("cache"))), engine::new(1, engine::Metering::Full).unwrap());
+        let (cache, engine) =
+            (Cache::new(Some(directory.path().join("cache")), None), engine::new(1, engine::Metering::Full).unwrap());
         let compiled = engine.precompile_module(&wat::parse_str("(module)").unwrap()).unwrap();
         cache.store(NAME, &compiled).unwrap();
         (directory, cache, engine)

@@ -54,6 +54,11 @@ impl Metering {
 
 /// The engine with the settings above.
 pub(super) fn new(slots: u32, metering: Metering) -> Result<Engine, Error> {
+    Engine::new(&config(slots, metering)).map_err(Error::engine("starting with these settings"))
+}
+
+/// The settings.
+pub(super) fn config(slots: u32, metering: Metering) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
@@ -69,7 +74,7 @@ pub(super) fn new(slots: u32, metering: Metering) -> Result<Engine, Error> {
         .wasm_backtrace_max_frames(None)
         .generate_address_map(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(slots)));
-    Engine::new(&config).map_err(Error::engine("starting with these settings"))
+    config
 }
 
 fn pool(slots: u32) -> PoolingAllocationConfig {
