@@ -38,6 +38,6 @@ pub use sandbox::{
     Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Mount, Output, Package,
     Packages, PythonSession, Sandbox, Session, Stream, Summary,
 };
-pub use sqlite_fs::{Entry, Export, FileType, FsError, Stat, Violation};
+pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, Stat, Violation};
 pub use tools::Tool;
 pub use vfs::TreeCopy;

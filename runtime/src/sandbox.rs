@@ -69,6 +69,7 @@ pub struct Sandbox {
     limits: Limits,
     env: Variables,
     cwd: String,
+    root_alias: Option<Arc<str>>,
     tools: Arc<Tools>,
     interpreters: Arc<Interpreters>,
 }
@@ -189,6 +190,7 @@ impl Sandbox {
         }
         let descriptors_limit = meter.limits().descriptors;
         let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
+        let vfs = vfs.with_alias(self.root_alias.clone());
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
@@ -275,6 +277,23 @@ impl Sandbox {
     /// The tools that programs in this sandbox may call.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter()
+    }
+
+    /// The same sandbox with other tools: programs that are run through it can call these, and no others.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let add = sandlite_runtime::Tool::new("now", "The time.", "{}", |_| Ok("noon".into()));
+    /// let with = sandbox.with_tools(vec![add])?;
+    /// assert_eq!((with.tools().count(), sandbox.tools().count()), (1, 0));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When a tool makes no sense.
+    pub fn with_tools(&self, tools: Vec<Tool>) -> Result<Self, Error> {
+        Ok(Self { tools: Arc::new(Tools::new(tools)?), ..self.clone() })
     }
 
     /// What a command may use here.

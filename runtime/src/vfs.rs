@@ -13,7 +13,7 @@ mod overlay;
 mod rows;
 mod tree;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::Errno;
 use abi::stat::Stat;
@@ -45,6 +45,9 @@ pub(crate) enum Node {
 /// The root directory.
 pub(crate) const ROOT_NODE: Node = Node::Row(ROOT);
 
+/// The root directory under its other name: its rows alone, without the fixed world. No row has this number.
+const ALIAS_NODE: Node = Node::Row(u64::MAX);
+
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DirectoryEntry {
@@ -65,6 +68,8 @@ pub(crate) struct Vfs {
     owner: Owner,
     /// `None` when nothing is mounted, which then costs nothing.
     mounts: Option<Box<Mounts>>,
+    /// Another name under which the root directory is seen in itself.
+    alias: Option<Arc<str>>,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
     appending: Mutex<()>,
 }
@@ -87,13 +92,25 @@ const DESCRIPTOR_INODES: u64 = 1 << 61;
 impl Vfs {
     /// The files as one transaction sees them.
     pub(crate) fn new(rows: Transaction) -> Self {
-        Self { rows, fixed: Fixed::world(), owner: Owner { uid: USER_ID, gid: USER_ID }, mounts: None, appending: Mutex::new(()) }
+        Self {
+            rows,
+            fixed: Fixed::world(),
+            owner: Owner { uid: USER_ID, gid: USER_ID },
+            mounts: None,
+            alias: None,
+            appending: Mutex::new(()),
+        }
     }
 
     /// The same, with host directories mounted.
     pub(crate) fn with_mounts(rows: Transaction, points: &[MountPoint]) -> Result<Self, FsError> {
         let mounts = if points.is_empty() { None } else { Some(Box::new(Mounts::new(points, &rows)?)) };
         Ok(Self { mounts, ..Self::new(rows) })
+    }
+
+    /// The same, with the root directory seen in itself under another name.
+    pub(crate) fn with_alias(self, alias: Option<Arc<str>>) -> Self {
+        Self { alias, ..self }
     }
 
     /// The lines of `/proc/mounts`.
@@ -156,6 +173,7 @@ impl Vfs {
     /// Up to `limit` names of a directory after `cookie`.
     pub(crate) fn readdir(&self, node: Node, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
         match self.current(node) {
+            Node::Row(ino) if node == ALIAS_NODE => rows::names(&self.rows, ino, cookie, limit),
             Node::Row(ino) => match self.lower_of(ino) {
                 None => rows::readdir(&self.rows, self.fixed, ino, cookie, limit),
                 Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
@@ -196,11 +214,15 @@ impl Tree for Vfs {
 
     fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
         match self.current(dir) {
+            Node::Row(ino) if dir == ALIAS_NODE => self.rows.lookup(ino, name).map(|(ino, kind)| (Node::Row(ino), kind)),
             Node::Row(ino) => {
                 if ino == ROOT
                     && let Some(found) = self.fixed.lookup(Fixed::ROOT, name)
                 {
                     return Ok(found);
+                }
+                if ino == ROOT && self.alias.as_deref() == Some(name) {
+                    return Ok((ALIAS_NODE, FileType::Directory));
                 }
                 let found = self.rows.lookup(ino, name);
                 match &self.mounts {

@@ -30,6 +30,7 @@ pub struct Builder {
     import: Option<PathBuf>,
     preset: Preset,
     surroundings: Surroundings,
+    root_alias: Option<String>,
     files: Vec<(String, Vec<u8>)>,
     power_safe: bool,
     read_only: bool,
@@ -113,6 +114,23 @@ impl Builder {
         cwd
     }
 
+    /// Lets commands see the root directory under another name as well: with `data`, `/data/x` is `/x`, and `/data` shows
+    /// nothing but files of the sandbox. For what was made for sandboxes that have all their files there. The name is not in
+    /// exports, and there is no `/home/user` unless it is the directory that commands start in.
+    ///
+    /// ```
+    /// # use sandlite_runtime::Sandbox;
+    /// let sandbox = Sandbox::builder().root_alias("data").cwd("/data").file("/notes", "kept").open()?;
+    /// let output = sandbox.bash("cat /data/notes; echo more > new; ls /data; cat /new")?;
+    /// assert_eq!(output.stdout, b"keptnew\nnotes\ntmp\nmore\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn root_alias(mut self, name: impl Into<String>) -> Self {
+        self.root_alias = Some(name.into());
+        self
+    }
+
     /// Puts a file into the sandbox when it is opened, with the directories above it.
     #[must_use]
     pub fn file(mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
@@ -193,13 +211,15 @@ impl Builder {
             options = options.read_only();
         }
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
+        let root_alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
         let open = || -> Result<Database, Error> {
             let database = match self.import {
                 Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
                 None => options.open()?,
             };
             if !self.read_only {
-                furnish(&database, &cwd)?;
+                let home = if root_alias.is_some() { "/" } else { HOME };
+                furnish(&database, home, within_root(&cwd, root_alias.as_deref()))?;
             }
             Ok(database)
         };
@@ -233,8 +253,19 @@ impl Builder {
             seed(&recorded, &self.files)?;
         }
         let mounts = mount::open(self.mounts, &database)?;
-        let sandbox =
-            Sandbox { host, database, recorded, power_safe: self.power_safe, mounts, limits, env, cwd, tools, interpreters };
+        let sandbox = Sandbox {
+            host,
+            database,
+            recorded,
+            power_safe: self.power_safe,
+            mounts,
+            limits,
+            env,
+            cwd,
+            root_alias,
+            tools,
+            interpreters,
+        };
         sandbox.prepare_mount_points()?;
         Ok(sandbox)
     }
@@ -248,6 +279,16 @@ fn side_by_side<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B 
         let there = there.join().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?;
         Ok((here, there))
     })
+}
+
+// Where a path leads when the root directory has another name as well.
+fn within_root<'a>(path: &'a str, alias: Option<&str>) -> &'a str {
+    let below = alias.and_then(|alias| path.strip_prefix('/')?.strip_prefix(alias));
+    match below {
+        Some("") => "/",
+        Some(rest) if rest.starts_with('/') => rest,
+        _ => path,
+    }
 }
 
 /// How the database of a sandbox with these limits is opened.
@@ -266,11 +307,11 @@ fn import_bounds(limits: &Limits) -> Import {
 }
 
 // The directories every sandbox has.
-fn furnish(database: &Database, cwd: &str) -> Result<(), Error> {
+fn furnish(database: &Database, home: &str, cwd: &str) -> Result<(), Error> {
     let transaction = database.begin(None)?;
     let fs = as_user(&transaction);
     let mut changed = false;
-    for directory in ["/tmp", HOME, cwd] {
+    for directory in ["/tmp", home, cwd] {
         if !fs.exists(directory)? {
             fs.create_dir_all(directory)?;
             changed = true;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sqlite_fs::{Counts, Export, Usage, Violation};
+use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 
 use super::Sandbox;
 use super::builder::options;
@@ -143,5 +143,25 @@ impl Sandbox {
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
         self.recorded.settle();
         Ok(self.database.export(path.as_ref(), export)?)
+    }
+
+    /// The same, in the layout of another program.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Compat, Export, Sandbox};
+    /// # let sandbox = Sandbox::builder().file("/notes", "kept").open()?;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let path = directory.path().join("snapshot.db");
+    /// sandbox.export_compat(&path, Export::default(), Compat::LocalSandbox)?;
+    /// assert_eq!(Sandbox::builder().import(&path).open()?.fs().read("/notes")?, b"kept");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`export`](Self::export).
+    pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
+        self.recorded.settle();
+        Ok(self.database.export_compat(path.as_ref(), export, compat)?)
     }
 }

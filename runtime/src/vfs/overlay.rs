@@ -13,7 +13,7 @@ use sqlite_fs::path::Resolved;
 use sqlite_fs::{FileType, FsError, ROOT};
 
 use super::mounts::{HostId, Mounts};
-use super::{DirectoryEntry, Node, Vfs, errno, rows};
+use super::{ALIAS_NODE, DirectoryEntry, Node, ROOT_NODE, Vfs, errno, rows};
 
 /// Cookies of host names in a directory that has rows too: beyond any row's.
 const HOST_COOKIES: u64 = 1 << 60;
@@ -30,6 +30,7 @@ impl Vfs {
     /// What a node is now: a host file that was changed is a row.
     pub(super) fn current(&self, node: Node) -> Node {
         match (node, &self.mounts) {
+            (ALIAS_NODE, _) => ROOT_NODE,
             (Node::Host(id), Some(mounts)) => mounts.upper_of(id).map_or(node, Node::Row),
             _ => node,
         }

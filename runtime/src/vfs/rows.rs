@@ -37,6 +37,18 @@ pub(super) fn stat(row: sqlite_fs::Stat) -> Stat {
 // they do not hide.
 const FIXED_COOKIES: u64 = 1 << 62;
 
+/// Names of a directory made of rows, and nothing else.
+pub(super) fn names(rows: &Transaction, dir: u64, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
+    let listed = rows.readdir(dir, cookie, limit).map_err(errno::from_fs)?;
+    let named = |entry: sqlite_fs::Entry| DirectoryEntry {
+        name: entry.name,
+        ino: entry.ino,
+        kind: entry.kind.bits(),
+        cookie: entry.cookie,
+    };
+    Ok(listed.into_iter().map(named).collect())
+}
+
 /// Names of a directory made of rows.
 pub(super) fn readdir(
     rows: &Transaction,
@@ -53,14 +65,8 @@ pub(super) fn readdir(
         entries = seen;
         after = 0;
     }
-    let listed = rows.readdir(dir, after, limit.saturating_sub(entries.len())).map_err(errno::from_fs)?;
-    let shown = listed.into_iter().filter(|entry| dir != ROOT || fixed.lookup(Fixed::ROOT, &entry.name).is_none());
-    entries.extend(shown.map(|entry| DirectoryEntry {
-        name: entry.name,
-        ino: entry.ino,
-        kind: entry.kind.bits(),
-        cookie: entry.cookie,
-    }));
+    let listed = names(rows, dir, after, limit.saturating_sub(entries.len()))?;
+    entries.extend(listed.into_iter().filter(|entry| dir != ROOT || fixed.lookup(Fixed::ROOT, &entry.name).is_none()));
     Ok(entries)
 }
 
