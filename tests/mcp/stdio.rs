@@ -91,6 +91,20 @@ fn a_limit_is_an_answer_with_the_output_so_far() {
 }
 
 #[test]
+fn calls_of_one_session_go_on_where_the_last_one_ended() {
+    let mut client = Client::start(&[]);
+    let bash = |command: &str| json!({ "command": command, "session": "work" });
+    client.data("bash", bash("cd /tmp; name=ada; greet() { echo \"hello $name\"; }"));
+    assert_eq!(client.data("bash", bash("greet; pwd"))["stdout"], "hello ada\n/tmp\n");
+    assert_eq!(client.data("bash", json!({ "command": "pwd" }))["stdout"], "/home/user\n");
+    client.data("python", json!({ "code": "import math; x = 20", "session": "work" }));
+    let ran = client.data("python", json!({ "code": "print(math.floor(x + 1.5))", "session": "work" }));
+    assert_eq!(ran["stdout"], "21\n");
+    let refused = client.call("bash", json!({ "command": "true", "session": "" }));
+    assert!(text(&refused).contains("is no name for a session"), "{}", text(&refused));
+}
+
+#[test]
 fn long_output_is_cut_in_the_middle_and_whole_in_the_history() {
     let mut client = Client::start(&[]);
     let ran = client.data("bash", json!({ "command": "seq 30000" }));

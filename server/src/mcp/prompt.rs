@@ -10,7 +10,8 @@ const TEXT: &str = "\
 You have a sandbox: a small Linux-like computer in one file. Nothing in it can reach the network or the user's own files.
 1. `bash` runs bash with some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …); `python` runs CPython 3.14 with its standard library.
 2. Both see the same files. You start in {cwd}; /tmp is yours too. Files stay from call to call.
-3. Each call starts a fresh shell: variables, functions and `cd` do not carry over. Chain with && or write a script.
+3. Each call starts a fresh shell or interpreter. Give the same `session` name to calls that go on where the last one ended: variables,
+   functions and `cd` of bash, globals and imports of Python.
 4. A command that fails is an answer, not a breakdown: look at the exit code and at standard error.
 5. A call may use {wall} of time, {memory} of memory and {output} of output. One that meets a limit is stopped; you get
    what it printed and a hint. Do less per call, or write large output to a file and read parts of it.

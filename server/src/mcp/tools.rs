@@ -60,9 +60,9 @@ pub(super) fn all() -> Vec<Tool> {
 }
 
 const BASH: &str = "Runs a bash command line in the sandbox, with some 160 programs (grep, sed, awk, jq, find, tar, …). Each call is a fresh \
-shell: files stay, variables and `cd` do not. Returns exit code, standard output and standard error; a non-zero exit code is an answer, \
+shell: files stay, variables and `cd` do not, unless you name a `session`. Returns exit code, standard output and standard error; a non-zero exit code is an answer, \
 not an error. A command that meets a limit is stopped and returns what it printed so far. There is no network.";
-const PYTHON: &str = "Runs Python code (CPython 3.14, standard library) on the sandbox's files. Each call is a fresh interpreter. Print what you want to see. \
+const PYTHON: &str = "Runs Python code (CPython 3.14, standard library) on the sandbox's files. Each call is a fresh interpreter, unless you name a `session`, which keeps its globals. Print what you want to see. \
 There is no network; `subprocess` starts the sandbox's own programs.";
 const READ: &str = "Reads a text file as numbered lines, at most 2000 lines or 64 KB a call; offset and limit choose a window. Bytes that are no text come \
 as base64. Returns the version to give to write_file and edit_file.";

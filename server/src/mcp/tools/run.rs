@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{JsonObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
-use runtime::{Command, ExitStatus, Killer, Output, Overrides, Stream};
+use runtime::{Command, ExitStatus, Killer, Output, Overrides, Sandbox, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -67,6 +67,29 @@ struct How {
     /// Undo the files of a command that does not succeed.
     #[serde(default)]
     rollback_on_failure: bool,
+    /// The name of a session, any that you like: what one call leaves there, the next one finds.
+    #[serde(default)]
+    session: Option<String>,
+}
+
+/// Where a command runs.
+enum Place {
+    /// In a shell or an interpreter of its own.
+    Fresh,
+    /// Where the last command of this shell ended.
+    Shell(String),
+    /// In this live interpreter.
+    Interpreter(String),
+}
+
+impl Place {
+    fn run(self, sandbox: &Sandbox, command: Command) -> Result<Output, runtime::Error> {
+        match self {
+            Self::Fresh => sandbox.run(command),
+            Self::Shell(name) => sandbox.session(name)?.run(command),
+            Self::Interpreter(name) => sandbox.python_in(&name, command),
+        }
+    }
 }
 
 /// How a command went.
@@ -111,8 +134,12 @@ pub(super) async fn bash(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Answer {
-    match parse::<Bash>(arguments).and_then(|asked| asked.how.apply(Command::bash(asked.command))) {
-        Ok(command) => run(service, named, command, context).await,
+    let asked = parse::<Bash>(arguments).and_then(|mut asked| {
+        let place = asked.how.session.take().map_or(Place::Fresh, Place::Shell);
+        Ok((place, asked.how.apply(Command::bash(asked.command))?))
+    });
+    match asked {
+        Ok((place, command)) => run(service, named, place, command, context).await,
         Err(answer) => answer,
     }
 }
@@ -123,8 +150,12 @@ pub(super) async fn python(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Answer {
-    match parse::<Python>(arguments).and_then(|asked| asked.how.apply(Command::python(asked.code))) {
-        Ok(command) => run(service, named, command, context).await,
+    let asked = parse::<Python>(arguments).and_then(|mut asked| {
+        let place = asked.how.session.take().map_or(Place::Fresh, Place::Interpreter);
+        Ok((place, asked.how.apply(Command::python(asked.code))?))
+    });
+    match asked {
+        Ok((place, command)) => run(service, named, place, command, context).await,
         Err(answer) => answer,
     }
 }
@@ -160,7 +191,13 @@ impl Drop for KillOnDrop {
     }
 }
 
-async fn run(service: &Service, named: Arc<Named>, mut command: Command, context: RequestContext<RoleServer>) -> Answer {
+async fn run(
+    service: &Service,
+    named: Arc<Named>,
+    place: Place,
+    mut command: Command,
+    context: RequestContext<RoleServer>,
+) -> Answer {
     let killer = KillOnDrop(command.killer());
     let from_session = session_of(&context).map(|session| service.running().request(&session, &context.id.to_string()));
     let told = from_session.as_ref().map_or_else(CancellationToken::new, |request| request.token.clone());
@@ -180,9 +217,9 @@ async fn run(service: &Service, named: Arc<Named>, mut command: Command, context
         turn = waiting.turn.lock() => turn,
         () = cancelled(&context, &told) => return Answer::error("cancelled before it began"),
     };
-    let _place = service.running().place().await;
+    let _slot = service.running().place().await;
     let _running = service.running().command(killer.0.clone());
-    let mut task = tokio::task::spawn_blocking(move || named.sandbox.run(command));
+    let mut task = tokio::task::spawn_blocking(move || place.run(&named.sandbox, command));
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
