@@ -91,10 +91,11 @@ fn nothing_is_left_unfinished_or_switched_off() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 13] = [
+const DIRECTIONS: [(&str, &[&str]); 14] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
+    ("sandlite-python", &["sandlite-runtime"]),
     ("sandlite-runtime", &["sandlite-abi", "sandlite-guests", "sandlite-presets", "sandlite-probes", "sqlite-fs"]),
     ("sqlite-fs", &[]),
     ("sandlite-presets", &[]),

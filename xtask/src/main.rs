@@ -6,6 +6,7 @@ mod demo;
 mod guests;
 mod record;
 mod run;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ Usage: cargo xtask <command>
   demo      set up what is missing, build everything, and take a short tour
   test      every check that CI runs: format, lints, laws, tests
   guests    build the programs of the sandbox to WebAssembly
+  wheel     build the Python package, with the guests inside
   bench     measure: what a command costs, what a preset costs
   record    ask the machine's real bash what each case of tests/bash does
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         "test" => check::run(),
         "guests" => guests::build().map(drop),
         "bench" => bench::bench(rest),
+        "wheel" => wheel::build(),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

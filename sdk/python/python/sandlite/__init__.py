@@ -1,0 +1,50 @@
+"""The SQLite of sandboxes: one ``.db`` file is a whole small computer for an AI agent.
+
+>>> from sandlite import Sandbox
+>>> with Sandbox() as box:
+...     box.bash("echo hello | tr a-z A-Z").stdout
+'HELLO\\n'
+"""
+
+import atexit as _atexit
+import os as _os
+
+from . import _native, errors
+from ._calls import Mount
+from ._host_tools import Tool, ToolCall
+from ._native import __version__
+from ._results import Edited, FileEntry, FileWindow, HistoryEntry, Limit, Match, Result, Usage, Written
+from ._sandbox import Kv, Sandbox, Session
+from ._async import AsyncKv, AsyncSandbox, AsyncSession
+from .errors import CommandError, LimitError, SandliteError
+
+# The guests that came compiled with this package.
+_native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
+# Our own threads stay out of an interpreter that is at its end.
+_atexit.register(_native.shut_gate)
+
+__all__ = [
+    "AsyncKv",
+    "AsyncSandbox",
+    "AsyncSession",
+    "CommandError",
+    "Edited",
+    "FileEntry",
+    "FileWindow",
+    "HistoryEntry",
+    "Kv",
+    "Limit",
+    "LimitError",
+    "Match",
+    "Mount",
+    "Result",
+    "Sandbox",
+    "SandliteError",
+    "Session",
+    "Tool",
+    "ToolCall",
+    "Usage",
+    "Written",
+    "__version__",
+    "errors",
+]

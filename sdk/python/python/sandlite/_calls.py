@@ -1,0 +1,269 @@
+"""How each method asks the native half and what it makes of the answer, once for both the plain and the async sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
+
+from . import _native, _results
+from ._host_tools import Approve, ToolLike, parts
+from ._results import Edited, FileEntry, FileWindow, HistoryEntry, Match, Result, Written
+
+T = TypeVar("T")
+
+Content = Union[str, bytes, "os.PathLike[str]"]
+#: One replacement: ``(old, new)``, or a mapping with ``old``, ``new`` and ``replace_all``.
+EditLike = Union["tuple[str, str]", Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A directory of this machine, seen at ``guest``. It is never written to: ``ro`` refuses changes, ``overlay`` keeps them as rows.
+
+    ``allow_sensitive`` mounts it even though it may give away secrets (``/etc``, a home directory, ``.ssh``, …)."""
+
+    host: Union[str, "os.PathLike[str]"]
+    guest: str
+    mode: str = "ro"
+    allow_sensitive: bool = False
+
+
+#: A mount, or ``"HOST:GUEST"``, ``"HOST:GUEST:ro"``, ``"HOST:GUEST:overlay"`` as the command line has it.
+MountLike = Union[Mount, str]
+
+
+def _mount(given: MountLike) -> "tuple[str, str, bool, bool]":
+    if isinstance(given, str):
+        whole, _, mode = given.rpartition(":")
+        whole, mode = (whole, mode) if mode in ("ro", "overlay") else (given, "ro")
+        host, _, guest = whole.rpartition(":")
+        given = Mount(host, guest, mode)
+    if given.mode not in ("ro", "overlay"):
+        raise ValueError(f"a mount is `ro` or `overlay`, not `{given.mode}`")
+    return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A call: ``ask`` takes the function to call at its end, or ``None``; ``read`` makes the answer of it."""
+
+    ask: Callable[[Optional["_native.Done"]], Any]
+    read: Callable[[Any], T]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def content(value: Content) -> bytes:
+    """Bytes of text, bytes, or a file of this machine."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    with open(value, "rb") as file:
+        return file.read()
+
+
+class Opening:
+    """What a sandbox is opened with; a snapshot given as bytes lives in a temporary file until then."""
+
+    def __init__(
+        self,
+        db: Optional[Union[str, "os.PathLike[str]"]],
+        files: Optional[Mapping[str, Content]],
+        snapshot: Optional[Union[bytes, str, "os.PathLike[str]"]],
+        cwd: Optional[str],
+        preset: str,
+        env: Optional[Mapping[str, str]],
+        mounts: Optional[Sequence[MountLike]],
+        tools: Optional[Sequence[ToolLike]],
+        approve: Optional[Approve],
+        loop: Any = None,
+        root_alias: Optional[str] = None,
+    ) -> None:
+        self._temporary: Optional[str] = None
+        mounted = [_mount(mount) for mount in mounts or ()]
+        offered = parts(tools, approve, loop)
+        path = snapshot
+        if isinstance(snapshot, (bytes, bytearray)):
+            import tempfile
+
+            handle, self._temporary = tempfile.mkstemp(prefix="sandlite-", suffix=".db")
+            with os.fdopen(handle, "wb") as file:
+                file.write(snapshot)
+            path = self._temporary
+        self._arguments = (
+            db,
+            [(name, content(value)) for name, value in (files or {}).items()],
+            path,
+            cwd,
+            str(preset),
+            dict(env or {}),
+            mounted,
+            offered,
+            root_alias,
+        )
+
+    def ask(self, done: Optional["_native.Done"]) -> Any:
+        return _native.Sandbox.open(*self._arguments, done)  # type: ignore[arg-type]
+
+    def forget(self) -> None:
+        """Removes the temporary file."""
+        if self._temporary is not None:
+            os.unlink(self._temporary)
+            self._temporary = None
+
+
+def run(
+    box: _native.Sandbox,
+    kind: str,
+    text: str,
+    *,
+    session: Optional[str] = None,
+    cwd: Optional[str],
+    env: Optional[Mapping[str, str]],
+    stdin: Optional[Union[str, bytes]],
+    timeout: Optional[float],
+    rollback_on_failure: bool,
+    seed: Optional[int],
+    check: bool,
+) -> Call[Result]:
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    variables = dict(env or {})
+    return Call(
+        lambda done: box.run(kind, text, session, cwd, variables, given, timeout, rollback_on_failure, seed, done),
+        lambda answer: _results.result(answer, check),
+    )
+
+
+def _tool(box: _native.Sandbox, name: str, request: Mapping[str, Any], read: Callable[[Any], T]) -> Call[T]:
+    text = json.dumps({key: value for key, value in request.items() if value is not None})
+    return Call(lambda done: box.tool(name, text, False, done), lambda answer: read(json.loads(answer)))
+
+
+def read_window(
+    box: _native.Sandbox, path: str, offset: Optional[int], limit: Optional[int]
+) -> Call[FileWindow]:
+    request = {"path": path, "offset": offset, "limit": limit}
+    return _tool(box, "read_file", request, lambda answer: FileWindow(**answer))
+
+
+def read_bytes(box: _native.Sandbox, path: str) -> Call[bytes]:
+    return Call(lambda done: box.read_bytes(path, done), _same)
+
+
+def read_file(box: _native.Sandbox, path: str) -> Call[str]:
+    return Call(lambda done: box.read_bytes(path, done), lambda answer: answer.decode("utf-8", "replace"))
+
+
+def write_file(
+    box: _native.Sandbox, path: str, value: Content, expected_version: Optional[str]
+) -> Call[Optional[Written]]:
+    data = content(value)
+    if expected_version is None:
+        return Call(lambda done: box.write_bytes(path, data, done), _same)
+    import base64
+
+    request = {
+        "path": path,
+        "content": base64.b64encode(data).decode(),
+        "encoding": "base64",
+        "expected_version": expected_version,
+    }
+    return _tool(box, "write_file", request, lambda answer: Written(**answer))
+
+
+def edit_file(
+    box: _native.Sandbox, path: str, edits: Sequence[EditLike], expected_version: Optional[str]
+) -> Call[Edited]:
+    given = [
+        dict(edit) if isinstance(edit, Mapping) else {"old": edit[0], "new": edit[1]} for edit in edits
+    ]
+    request = {"path": path, "edits": given, "expected_version": expected_version}
+    return _tool(box, "edit_file", request, lambda answer: Edited(**answer))
+
+
+def list_files(box: _native.Sandbox, path: Optional[str], depth: int, hidden: bool) -> Call[list[FileEntry]]:
+    request = {"path": path, "depth": depth, "hidden": hidden}
+    return _tool(box, "list_files", request, lambda answer: [FileEntry(**entry) for entry in answer["entries"]])
+
+
+def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) -> Call[list[str]]:
+    request = {"pattern": pattern, "path": path, "hidden": hidden}
+    return _tool(box, "glob", request, lambda answer: list(answer["paths"]))
+
+
+def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call[list[Match]]:
+    whole = {"pattern": pattern, **request}
+    return _tool(box, "grep", whole, lambda answer: [Match(**match) for match in answer["matches"]])
+
+
+def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
+    return _tool(box, "delete_file", {"path": path, "recursive": recursive}, lambda answer: None)
+
+
+def move_file(box: _native.Sandbox, from_path: str, to_path: str, overwrite: bool) -> Call[None]:
+    request = {"from": from_path, "to": to_path, "overwrite": overwrite}
+    return _tool(box, "move_file", request, lambda answer: None)
+
+
+def exists(box: _native.Sandbox, path: str) -> Call[bool]:
+    return Call(lambda done: box.exists(path, done), _same)
+
+
+def history(
+    box: _native.Sandbox,
+    limit: int,
+    since: Optional[float],
+    before: Optional[int],
+    name: Optional[str],
+    grep: Optional[str],
+) -> Call[list[HistoryEntry]]:
+    nanoseconds = None if since is None else int(since * 1e9)
+    return Call(lambda done: box.history(limit, nanoseconds, before, name, grep, done), _results.history)
+
+
+def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:
+    return Call(lambda done: box.export_snapshot(compat, done), _same)
+
+
+def export_to(box: _native.Sandbox, path: Union[str, "os.PathLike[str]"], compat: Optional[str]) -> Call[None]:
+    return Call(lambda done: box.export_to(path, compat, done), _same)
+
+
+def sessions(box: _native.Sandbox) -> Call[list[str]]:
+    return Call(lambda done: box.sessions(done), json.loads)
+
+
+def session_directory(box: _native.Sandbox, name: str) -> Call[str]:
+    return Call(lambda done: box.session_directory(name, done), json.loads)
+
+
+def end_session(box: _native.Sandbox, name: str) -> Call[bool]:
+    return Call(lambda done: box.end_session(name, done), _same)
+
+
+def tool_text(box: _native.Sandbox, name: str, request: Mapping[str, Any]) -> Call[str]:
+    """What a model reads as the answer of a file tool."""
+    text = json.dumps({key: value for key, value in request.items() if value is not None})
+    return Call(lambda done: box.tool(name, text, True, done), _same)
+
+
+def kv_get(box: _native.Sandbox, key: str) -> Call[Any]:
+    return Call(lambda done: box.kv_get(key, done), lambda answer: None if answer is None else json.loads(answer))
+
+
+def kv_set(box: _native.Sandbox, key: str, value: Any) -> Call[int]:
+    text = json.dumps(value)
+    return Call(lambda done: box.kv_set(key, text, done), _same)
+
+
+def kv_delete(box: _native.Sandbox, key: str) -> Call[bool]:
+    return Call(lambda done: box.kv_delete(key, done), _same)
+
+
+def kv_keys(box: _native.Sandbox, prefix: str) -> Call[list[str]]:
+    return Call(lambda done: box.kv_keys(prefix, done), json.loads)

@@ -1,0 +1,254 @@
+"""Typed Python functions as tools: a JSON schema from their hints, arguments and results as JSON.
+
+Programs in the sandbox call them (``from sandlite import tools; tools.add(a=1, b=2)``, or ``tool add '{"a": 1, "b": 2}'`` in bash).
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import enum
+import inspect
+import json
+import typing
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Mapping, Optional, Sequence, Union
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolCall:
+    """A call that asks for approval: the tool's name and its arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    """A tool with a schema of its own. ``function`` is called with the arguments by name; it may be ``async``.
+
+    Without ``schema`` it is made of the function's hints; ``description`` is the first paragraph of its documentation."""
+
+    function: Callable[..., Any]
+    name: str = ""
+    description: str = ""
+    schema: Optional[Mapping[str, Any]] = None
+
+
+class NotApproved(Exception):
+    """What the sandbox is told of a call that nobody approved."""
+
+
+Approve = Callable[[ToolCall], Union[bool, Awaitable[bool]]]
+ToolLike = Union[Tool, Callable[..., Any]]
+
+
+def parts(
+    tools: Optional[Sequence[ToolLike]],
+    approve: Optional[Approve],
+    loop: Optional["asyncio.AbstractEventLoop"],
+) -> "list[tuple[str, str, str, Callable[[str], str]]]":
+    """The tools as the native half takes them; ``async`` functions run in ``loop``, or in a loop of their own."""
+    return [_part(tool if isinstance(tool, Tool) else Tool(tool), approve, loop) for tool in tools or ()]
+
+
+def _part(
+    tool: Tool, approve: Optional[Approve], loop: Optional["asyncio.AbstractEventLoop"]
+) -> "tuple[str, str, str, Callable[[str], str]]":
+    function = tool.function
+    name = tool.name or getattr(function, "__name__", type(function).__name__)
+    description = tool.description or (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
+    hints = _hints(function)
+    schema = dict(tool.schema) if tool.schema is not None else schema_of(function)
+
+    def call(text: str) -> str:
+        arguments = json.loads(text)
+        if approve is not None and not _awaited(approve(ToolCall(name, arguments)), loop):
+            raise NotApproved("the call was not approved")
+        given = {key: _from_json(hints.get(key, Any), value) for key, value in arguments.items()}
+        return json.dumps(_awaited(function(**given), loop), default=to_json)
+
+    return name, description, json.dumps(schema), call
+
+
+def _awaited(value: Any, loop: Optional["asyncio.AbstractEventLoop"]) -> Any:
+    if not inspect.isawaitable(value):
+        return value
+    import asyncio
+
+    async def whole() -> Any:
+        return await value
+
+    # A tool runs on a thread of its own: the loop of the caller is free meanwhile.
+    if loop is not None and loop.is_running():
+        return asyncio.run_coroutine_threadsafe(whole(), loop).result()
+    return asyncio.run(whole())
+
+
+def _hints(function: Callable[..., Any]) -> "dict[str, Any]":
+    target = function if inspect.isroutine(function) else getattr(function, "__call__", function)
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except (NameError, TypeError):
+        return {}
+
+
+def schema_of(function: Callable[..., Any]) -> "dict[str, Any]":
+    """The JSON schema of a function's parameters. What has no hint may be anything."""
+    hints = _hints(function)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    others = False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            others = True
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise TypeError(f"tools are called by name, so {function!r} cannot have the parameter {name!r}")
+        schema = schema_of_type(hints.get(name, Any))
+        if parameter.default is parameter.empty:
+            required.append(name)
+        elif parameter.default is not None:
+            try:
+                schema = {**schema, "default": json.loads(json.dumps(parameter.default, default=to_json))}
+            except TypeError:
+                pass
+        properties[name] = schema
+    schema = {"type": "object", "properties": properties, "required": required}
+    return schema if others else {**schema, "additionalProperties": False}
+
+
+_PLAIN: "dict[Any, dict[str, Any]]" = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    None: {"type": "null"},
+    bytes: {"type": "string"},
+    dict: {"type": "object"},
+    list: {"type": "array"},
+    set: {"type": "array"},
+    frozenset: {"type": "array"},
+    tuple: {"type": "array"},
+    Any: {},
+    object: {},
+}
+
+_LISTS = (list, set, frozenset, tuple, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
+_MAPS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+
+
+def schema_of_type(hint: Any) -> "dict[str, Any]":
+    """The JSON schema of a hint; what is not known may be anything."""
+    try:
+        if hint in _PLAIN:
+            return dict(_PLAIN[hint])
+    except TypeError:
+        return {}
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        said = [note for note in arguments[1:] if isinstance(note, str)]
+        inner = schema_of_type(arguments[0])
+        return {**inner, "description": said[0]} if said else inner
+    if origin is typing.Literal:
+        return {"enum": list(arguments)}
+    if _is_union(origin):
+        choices = [schema_of_type(argument) for argument in arguments]
+        return {"anyOf": choices} if all(choices) else {}
+    if origin in _LISTS:
+        items = [argument for argument in arguments if argument is not Ellipsis]
+        inner = schema_of_type(items[0]) if len(set(map(repr, items))) == 1 else {}
+        return {"type": "array", "items": inner} if inner else {"type": "array"}
+    if origin in _MAPS:
+        inner = schema_of_type(arguments[1]) if len(arguments) == 2 else {}
+        return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}
+    if isinstance(hint, type):
+        return _schema_of_class(hint)
+    return {}
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is Union or getattr(origin, "__name__", "") == "UnionType"
+
+
+def _schema_of_class(hint: type) -> "dict[str, Any]":
+    if issubclass(hint, enum.Enum):
+        return {"enum": [member.value for member in hint]}
+    if hasattr(hint, "model_json_schema"):  # a model of pydantic
+        return dict(hint.model_json_schema())
+    if dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        fields = dataclasses.fields(hint)
+        missing = dataclasses.MISSING
+        return {
+            "type": "object",
+            "properties": {field.name: schema_of_type(hints[field.name]) for field in fields},
+            "required": [f.name for f in fields if f.default is missing and f.default_factory is missing],
+            "additionalProperties": False,
+        }
+    if hasattr(hint, "__total__") and hasattr(hint, "__annotations__"):  # a TypedDict
+        hints = typing.get_type_hints(hint)
+        return {
+            "type": "object",
+            "properties": {name: schema_of_type(inner) for name, inner in hints.items()},
+            "required": sorted(getattr(hint, "__required_keys__", hints)),
+        }
+    if issubclass(hint, (str, int, float)):
+        return next(dict(_PLAIN[plain]) for plain in (str, bool, int, float) if issubclass(hint, plain))
+    return {}
+
+
+def _from_json(hint: Any, value: Any) -> Any:
+    """The value a function expects, from what came as JSON."""
+    if value is None or hint is Any:
+        return value
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _from_json(arguments[0], value)
+    if _is_union(origin):
+        kinds = [argument for argument in arguments if argument is not type(None)]
+        return _from_json(kinds[0], value) if len(kinds) == 1 else value
+    if origin in _LISTS and isinstance(value, list):
+        inner = arguments[0] if arguments else Any
+        made = [_from_json(inner, item) for item in value]
+        return origin(made) if origin in (set, frozenset, tuple) else made
+    if origin in _MAPS and isinstance(value, dict):
+        return {key: _from_json(arguments[1], item) for key, item in value.items()}
+    if not isinstance(hint, type):
+        return value
+    if issubclass(hint, enum.Enum):
+        return hint(value)
+    if hasattr(hint, "model_validate"):
+        return hint.model_validate(value)
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        hints = typing.get_type_hints(hint)
+        return hint(**{key: _from_json(hints.get(key, Any), item) for key, item in value.items()})
+    if hint in (set, frozenset, tuple) and isinstance(value, list):
+        return hint(value)
+    if hint is bytes and isinstance(value, str):
+        return value.encode()
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def to_json(value: Any) -> Any:
+    """For ``json.dumps(default=…)``: what functions return besides JSON's own types."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "__fspath__"):
+        return value.__fspath__()
+    raise TypeError(f"a tool cannot return {type(value).__name__}: it is not JSON")

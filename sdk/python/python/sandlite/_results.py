@@ -1,0 +1,188 @@
+"""What comes back: plain, frozen dataclasses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Optional
+
+from .errors import CommandError, LimitError
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit that stopped a command."""
+
+    name: str
+    value: str
+    used: str
+    hint: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a command used."""
+
+    fuel: int
+    memory_peak: int
+    output: int
+    commands: int
+    processes: int
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command went. A non-zero ``exit_code`` is a result, not an exception."""
+
+    exit_code: int
+    stdout_bytes: bytes
+    stderr_bytes: bytes
+    truncated: bool
+    duration: float
+    run: int
+    usage: Usage
+    limit: Optional[Limit] = None
+
+    @property
+    def stdout(self) -> str:
+        """Standard output as text; what is no UTF-8 is replaced."""
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """Standard error as text; what is no UTF-8 is replaced."""
+        return self.stderr_bytes.decode("utf-8", "replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it exited with 0."""
+        return self.exit_code == 0
+
+    def check(self) -> "Result":
+        """Itself if it exited with 0; otherwise raises :class:`CommandError` or :class:`LimitError`."""
+        if self.limit is not None:
+            raise LimitError(self)
+        if self.exit_code != 0:
+            raise CommandError(self)
+        return self
+
+
+def result(native: Mapping[str, Any], check: bool) -> Result:
+    limit = native["limit"]
+    made = Result(
+        exit_code=native["exit_code"],
+        stdout_bytes=native["stdout_bytes"],
+        stderr_bytes=native["stderr_bytes"],
+        truncated=native["truncated"],
+        duration=native["duration"],
+        run=native["run"],
+        usage=Usage(**native["usage"]),
+        limit=None if limit is None else Limit(**limit),
+    )
+    return made.check() if check else made
+
+
+@dataclass(frozen=True)
+class FileWindow:
+    """A part of a file, as :meth:`Sandbox.read_window` gives it."""
+
+    path: str
+    content: str
+    encoding: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    size: int
+    version: str
+    truncated: bool
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    path: str
+    created: bool
+    size: int
+    version: str
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What was replaced: how many places, and the first line of each edit."""
+
+    path: str
+    replacements: int
+    lines: list[int]
+    size: int
+    version: str
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One entry of a directory: ``file``, ``directory``, ``symlink`` or ``other``."""
+
+    path: str
+    kind: str
+    size: int
+    target: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line that fits."""
+
+    path: str
+    line: int
+    text: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One thing that was done. Times are in seconds since 1970."""
+
+    id: int
+    name: str
+    command: str
+    status: str
+    exit_code: Optional[int]
+    limit: Optional[str]
+    error: Optional[str]
+    started_at: float
+    completed_at: Optional[float]
+    parameters: Any = None
+    result: Any = None
+    usage: Any = None
+    changes: Any = None
+
+
+def history(text: str) -> list[HistoryEntry]:
+    return [
+        HistoryEntry(
+            id=row["id"],
+            name=row["name"],
+            command=row["command"],
+            status=row["status"],
+            exit_code=row["exit_code"],
+            limit=row["limit"],
+            error=row.get("error"),
+            started_at=row["started"] / 1e9,
+            completed_at=None if row["completed"] is None else row["completed"] / 1e9,
+            parameters=row.get("parameters"),
+            result=row.get("result"),
+            usage=row.get("usage"),
+            changes=row.get("changes"),
+        )
+        for row in json.loads(text)
+    ]

@@ -1,0 +1,28 @@
+//! Functions of Python as tools of the sandbox: JSON text in, JSON text out, the interpreter's lock only while they run.
+
+use pyo3::prelude::*;
+use runtime::Tool;
+use serde_json::Value;
+
+use crate::gate;
+
+/// Name, description, schema, and a function from JSON text to JSON text.
+pub(crate) type ToolParts = (String, String, String, Py<PyAny>);
+
+/// A tool that calls a function of Python.
+pub(crate) fn tool((name, description, schema, function): ToolParts) -> Tool {
+    Tool::new(name, description, schema, move |arguments| {
+        // Nobody waits for a tool once the interpreter is at its end.
+        gate::with_python(|py| call(py, &function, &arguments)).unwrap_or_else(|| Err("the program is at its end".to_owned()))
+    })
+}
+
+// What a function raises is told to the guest in the exception's own words, without its trace.
+fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value) -> Result<Value, String> {
+    let answer = function.call1(py, (arguments.to_string(),)).and_then(|answer| answer.extract::<String>(py));
+    let text = answer.map_err(|error| {
+        let said = error.value(py).to_string();
+        if said.is_empty() { error.get_type(py).to_string() } else { said }
+    })?;
+    serde_json::from_str(&text).map_err(|error| format!("the tool did not answer with JSON: {error}"))
+}

@@ -1,0 +1,182 @@
+"""The sandbox from Python: run with pytest against the built wheel."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+import sandlite
+from sandlite import CommandError, LimitError, Mount, Sandbox, errors
+
+
+@pytest.fixture
+def box():
+    with Sandbox() as made:
+        yield made
+
+
+def test_commands_share_files_and_failures_are_results(box):
+    assert box.bash("echo 41 > n").ok
+    assert box.python("print(int(open('n').read()) + 1)").stdout == "42\n"
+    result = box.bash("echo out; echo err >&2; exit 3")
+    assert (result.exit_code, result.stdout, result.stderr, result.ok) == (3, "out\n", "err\n", False)
+    with pytest.raises(CommandError) as caught:
+        box.bash("echo no >&2; exit 3", check=True)
+    assert caught.value.result.exit_code == 3 and "no" in str(caught.value)
+
+
+def test_options_of_a_command(box):
+    assert box.bash("cat; echo $X; pwd", stdin="in ", env={"X": "x"}, cwd="/tmp").stdout == "in x\n/tmp\n"
+    box.bash("echo kept > f")
+    box.bash("rm f; false", rollback_on_failure=True)
+    assert box.read_file("f") == "kept\n"
+    assert box.bash("echo $RANDOM", seed=1).stdout == box.bash("echo $RANDOM", seed=1).stdout
+
+
+def test_a_limit_is_a_result_with_the_output_so_far(box):
+    result = box.bash("echo before; while :; do :; done", timeout=0.3)
+    assert result.stdout == "before\n" and result.limit is not None and result.limit.hint
+    with pytest.raises(LimitError):
+        result.check()
+
+
+def test_files(box):
+    box.write_file("src/a.py", "import os\nx = 1\n")
+    box.write_file("raw", b"\x00\xff")
+    assert box.read_bytes("raw") == b"\x00\xff" and box.exists("raw") and not box.exists("none")
+    window = box.read_window("src/a.py", offset=2)
+    assert (window.content, window.total_lines) == ("x = 1\n", 2)
+    assert box.edit_file("src/a.py", [("x = 1", "x = 2")], expected_version=window.version).replacements == 1
+    with pytest.raises(errors.StaleFileError):
+        box.edit_file("src/a.py", [("x = 2", "x = 3")], expected_version=window.version)
+    with pytest.raises(errors.InvalidError):
+        box.edit_file("src/a.py", [("nowhere", "x")])
+    assert [entry.name for entry in box.list_files()] == ["raw", "src"]
+    assert box.glob("**/*.py") == ["/home/user/src/a.py"]
+    assert box.grep("^x")[0].text == "x = 2"
+    box.move_file("raw", "kept/raw")
+    box.delete_file("kept", recursive=True)
+    assert not box.exists("kept")
+
+
+def test_errors_are_python_s_own_too(box):
+    with pytest.raises(FileNotFoundError) as caught:
+        box.read_file("none")
+    assert isinstance(caught.value, errors.FileNotFoundError) and caught.value.path == "/home/user/none"
+    with pytest.raises(IsADirectoryError):
+        box.read_file("/home")
+    with pytest.raises(ValueError):
+        Sandbox(preset="loose")
+
+
+def test_values_and_history(box):
+    box.kv.set("plan/1", {"a": [1, None]})
+    assert box.kv.get("plan/1") == {"a": [1, None]} and box.kv.get("none") is None
+    assert box.kv.keys("plan/") == ["plan/1"] and box.kv.delete("plan/1")
+    box.bash("true")
+    newest = box.history(1)[0]
+    assert (newest.name, newest.command, newest.exit_code) == ("bash", "true", 0)
+
+
+def test_snapshots_and_forks(box, tmp_path):
+    box.write_file("/plan", "A")
+    with box.fork() as fork, Sandbox(snapshot=box.export_snapshot()) as other:
+        fork.write_file("/plan", "B")
+        assert (box.read_file("/plan"), fork.read_file("/plan"), other.read_file("/plan")) == ("A", "B", "A")
+    path = tmp_path / "agent.db"
+    with Sandbox(path, files={"/seed": "s", "/bytes": b"\x01"}) as kept:
+        assert kept.bash("cat /seed").stdout == "s"
+    with Sandbox(str(path)) as again:
+        assert again.read_bytes("/bytes") == b"\x01"
+
+
+def test_a_closed_sandbox_says_so(box):
+    box.close()
+    box.close()
+    assert box.closed
+    with pytest.raises(errors.ClosedError):
+        box.bash("true")
+
+
+def test_other_threads_run_meanwhile():
+    asked, go = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        asked.set()
+        return go.wait(60)
+
+    with Sandbox(tools=[wait]) as box:
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(box.bash("tool wait '{}'").stdout))
+        thread.start()
+        assert asked.wait(60), "the command runs while this thread does"
+        go.set()
+        thread.join()
+        assert seen == ["true\n"]
+
+
+def test_ctrl_c_ends_the_command():
+    def interrupt() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with Sandbox(preset="permissive", tools=[interrupt]) as box:
+        with pytest.raises(KeyboardInterrupt):
+            box.bash("tool interrupt '{}'; sleep 200")
+        assert box.bash("echo next").stdout == "next\n"
+
+
+def used():
+    """Descriptors, threads and kilobytes of this process."""
+    pages = int(open("/proc/self/statm").read().split()[1])
+    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), pages * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def test_a_thousand_sandboxes_leave_nothing_behind():
+    def once():
+        with Sandbox() as box:
+            box.kv.set("k", 1)
+            assert box.bash("echo $((6 * 7)) | cat").stdout == "42\n"
+
+    for _ in range(100):
+        once()
+    descriptors, threads, memory = used()
+    for _ in range(1000):
+        once()
+    after = used()
+    assert after[0] == descriptors and after[1] <= threads + 2 and after[2] < memory + 20_000, (after, descriptors, threads, memory)
+
+
+def test_sessions_remember(box):
+    session = box.session("work")
+    session.bash("cd /tmp; name=ada; greet() { echo hello $name; }")
+    assert session.bash("greet; pwd").stdout == "hello ada\n/tmp\n" and session.directory() == "/tmp"
+    session.python("import math; x = 20")
+    assert session.python("print(math.floor(x + 1.5))").stdout == "21\n"
+    assert box.sessions() == ["work"] and box.bash("pwd").stdout == "/home/user\n"
+    with Sandbox(snapshot=box.export_snapshot()) as copy:
+        assert copy.session("work").bash("greet").stdout == "hello ada\n"
+    assert session.end() and not session.end() and session.bash("pwd").stdout == "/home/user\n"
+
+
+def test_directories_of_this_machine_are_seen_and_stay_as_they_are(tmp_path):
+    (tmp_path / "f").write_text("host")
+    with Sandbox(mounts=[f"{tmp_path}:/ro", Mount(tmp_path, "/rw", mode="overlay")]) as box:
+        assert box.bash("cat /ro/f; echo new > /rw/f; cat /rw/f").stdout == "hostnew\n"
+        assert "Read-only" in box.bash("echo x > /ro/f").stderr
+    assert (tmp_path / "f").read_text() == "host"
+    with pytest.raises(ValueError):
+        Sandbox(mounts=[Mount(tmp_path, "/x", mode="rw")])
+    with pytest.raises(errors.SandliteError) as caught:
+        Sandbox(mounts=["/etc:/etc2"])
+    assert caught.value.hint
+
+
+def test_relative_paths_start_in_the_directory():
+    with Sandbox(cwd="/work", files={"a/b": "ab", "/c": b"c"}, env={"X": "1"}) as box:
+        assert box.bash("pwd; cat a/b /c; echo $X").stdout == "/work\nabc1\n"
+        assert box.read_file("a/b") == "ab" and box.bash("pwd", cwd="a").stdout == "/work/a\n"
+
+
+def test_the_version_is_there():
+    assert sandlite.__version__

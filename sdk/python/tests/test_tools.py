@@ -1,0 +1,130 @@
+"""Functions of the host as tools of the sandbox."""
+
+import asyncio
+import dataclasses
+import enum
+from typing import Annotated, Any, Dict, List, Literal, Optional
+
+import pytest
+
+from sandlite import AsyncSandbox, Sandbox, Tool, ToolCall
+from sandlite._host_tools import schema_of
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float = 0.0
+
+
+def add(a: int, b: int = 2) -> int:
+    """Adds two numbers.
+
+    Really."""
+    return a + b
+
+
+def paint(colour: Colour, at: Point) -> Point:
+    assert isinstance(colour, Colour) and isinstance(at, Point)
+    return Point(at.x + 1, at.y)
+
+
+def test_python_and_bash_call_functions_of_the_host():
+    with Sandbox(tools=[add, paint]) as box:
+        result = box.python("from sandlite import tools; print(tools.add(40), tools.paint('red', {'x': 1})['x'])")
+        assert result.stdout == "42 2.0\n", result.stderr
+        assert box.bash("""tool add '{"a": 1, "b": 1}'""").stdout == "2\n"
+        wrong = box.bash("""tool add '{"a": "one"}'""")
+        assert wrong.exit_code != 0 and "integer" in wrong.stderr
+        calls = [row for row in box.history() if row.name == "tool"]
+        assert [row.parameters["tool"] for row in calls] == ["add", "add", "paint", "add"]
+        assert calls[1].result == 2
+
+
+def test_what_a_function_raises_is_told():
+    def broken() -> None:
+        raise ValueError("no luck today")
+
+    with Sandbox(tools=[broken]) as box:
+        said = box.python("from sandlite import tools, ToolError\ntry: tools.broken()\nexcept ToolError as e: print(e)")
+        assert said.stdout == "broken: no luck today\n"
+
+
+def test_calls_are_approved_or_not():
+    asked: List[ToolCall] = []
+
+    def approve(call: ToolCall) -> bool:
+        asked.append(call)
+        return call.arguments["a"] < 10
+
+    with Sandbox(tools=[add], approve=approve) as box:
+        assert box.bash("""tool add '{"a": 1}'""").stdout == "3\n"
+        refused = box.bash("""tool add '{"a": 10}'""")
+        assert refused.exit_code != 0 and "not approved" in refused.stderr
+        assert box.history(1, name="tool")[0].error == "failed: the call was not approved"
+    assert asked == [ToolCall("add", {"a": 1}), ToolCall("add", {"a": 10})]
+
+
+def test_async_tools_run_in_the_loop_of_the_caller():
+    async def main() -> None:
+        here = asyncio.get_running_loop()
+
+        async def where() -> bool:
+            return asyncio.get_running_loop() is here
+
+        async def approve(call: ToolCall) -> bool:
+            return asyncio.get_running_loop() is here
+
+        async with AsyncSandbox(tools=[where], approve=approve) as box:
+            assert (await box.bash("tool where '{}'")).stdout == "true\n"
+
+    asyncio.run(main())
+
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    with Sandbox(tools=[later]) as box:
+        assert box.bash("tool later '{}'").stdout == '"done"\n'
+
+
+def test_schemas_are_made_of_hints():
+    def everything(
+        a: str,
+        b: Annotated[int, "how many"],
+        c: Optional[float] = None,
+        d: Literal["x", "y"] = "x",
+        e: List[int] = [],
+        f: Dict[str, bool] = {},
+        g: Any = None,
+        *,
+        h: Colour = Colour.RED,
+    ) -> None: ...
+
+    schema = schema_of(everything)
+    assert schema["required"] == ["a", "b"] and schema["additionalProperties"] is False
+    assert schema["properties"] == {
+        "a": {"type": "string"},
+        "b": {"type": "integer", "description": "how many"},
+        "c": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "d": {"enum": ["x", "y"], "default": "x"},
+        "e": {"type": "array", "items": {"type": "integer"}, "default": []},
+        "f": {"type": "object", "additionalProperties": {"type": "boolean"}, "default": {}},
+        "g": {},
+        "h": {"enum": ["red", "blue"], "default": "red"},
+    }
+    assert schema_of(paint)["properties"]["at"]["required"] == ["x"]
+    with pytest.raises(TypeError):
+        schema_of(lambda *rest: None)
+
+
+def test_a_tool_can_have_a_name_and_a_schema_of_its_own():
+    tool = Tool(lambda **given: sorted(given), name="names", description="Names.", schema={"type": "object"})
+    with Sandbox(tools=[tool]) as box:
+        assert box.bash("""tool names '{"b": 1, "a": 2}'""").stdout == '["a","b"]\n'
+        assert "names\tNames." in box.bash("tool").stdout + box.bash("tool --list").stdout

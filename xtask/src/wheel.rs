@@ -1,0 +1,111 @@
+//! `cargo xtask wheel`: the Python package with the guests inside, and its tests in a fresh virtual environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::{cargo, output, root, run, step, target};
+use crate::{Fallible, Outcome, guests};
+
+const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
+
+/// Whether a wheel carries guests that are compiled already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guests {
+    /// For other machines: the first command takes a second there.
+    Compiled,
+    /// For this machine, which has compiled them in its cache.
+    AsTheyAre,
+}
+
+/// `cargo xtask wheel`: builds the wheel and tries it in a fresh environment, with an empty cache.
+pub(crate) fn build() -> Outcome {
+    guests::build()?;
+    let wheel = wheel(Guests::Compiled)?;
+    let python = environment("try", &wheel)?;
+    step("trying it, with nothing in the cache");
+    let cache = target().join("wheel/cache");
+    if cache.exists() {
+        fs::remove_dir_all(&cache)?;
+    }
+    run(Command::new(python).arg(root().join("sdk/python/examples/hello.py")).env("SANDLITE_CACHE", &cache), PYTHON)?;
+    eprintln!("    {} ({} MB)", wheel.display(), fs::metadata(&wheel)?.len() >> 20);
+    Ok(())
+}
+
+/// The package's own tests, if this machine has what they need.
+pub(crate) fn test() -> Outcome {
+    if !has_python() {
+        eprintln!("    skipped: {PYTHON} to test the Python package too");
+        return Ok(());
+    }
+    let wheel = wheel(Guests::AsTheyAre)?;
+    let python = environment("test", &wheel)?;
+    let frameworks = std::env::var_os("SANDLITE_SDK_FRAMEWORKS").is_some_and(|value| value == "1");
+    let mut install = pip(&python);
+    install.args(["pytest", "mypy"]);
+    if frameworks {
+        install.args(["langchain-core", "openai", "anthropic", "pydantic-ai-slim"]);
+    }
+    if run(&mut install, PYTHON).is_err() {
+        eprintln!("    skipped: pip cannot install pytest and mypy here");
+        return Ok(());
+    }
+    let sdk = root().join("sdk/python");
+    step("types of the Python package");
+    run(
+        Command::new(&python)
+            .args(["-m", "mypy", "--config-file"])
+            .arg(sdk.join("pyproject.toml"))
+            .args(["--cache-dir", "/dev/null", "-p", "sandlite"])
+            .current_dir(sdk.join("tests")),
+        PYTHON,
+    )?;
+    step("tests of the Python package");
+    // Not from the folder of the sources: the package under test is the installed one.
+    run(Command::new(&python).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(sdk.join("tests")), PYTHON)
+}
+
+fn has_python() -> bool {
+    Command::new("python3").args(["-c", "import venv, ensurepip"]).output().is_ok_and(|output| output.status.success())
+}
+
+fn wheel(carried: Guests) -> Fallible<PathBuf> {
+    step("building the Python package");
+    // The whole workspace, as the tests do: one package alone has other features, and builds wasmtime again.
+    run(cargo().args(["build", "--workspace", "--release", "--quiet", "--lib"]), "install Rust with rustup")?;
+    let library = target().join("release/lib_native.so");
+    let place = target().join("wheel");
+    let compiled = if carried == Guests::Compiled { compile(&library, &place)? } else { Vec::new() };
+    let mut pack = Command::new("python3");
+    pack.arg(root().join("sdk/python/pack.py")).args(["--version", env!("CARGO_PKG_VERSION"), "--library"]).arg(&library);
+    pack.arg("--out").arg(place.join(if carried == Guests::Compiled { "dist" } else { "test" }));
+    pack.arg("--compiled").args(compiled);
+    Ok(PathBuf::from(output(&mut pack, PYTHON)?.trim()))
+}
+
+// The library itself knows how guests are compiled for other machines; Python can load it from anywhere.
+fn compile(library: &Path, place: &Path) -> Fallible<Vec<PathBuf>> {
+    step("compiling the guests for other machines");
+    let loaded = place.join("native");
+    fs::create_dir_all(&loaded)?;
+    fs::copy(library, loaded.join("_native.abi3.so"))?;
+    let script = "import _native, sys; print(*_native.compile_guests(sys.argv[1]), sep='\\n')";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).arg(place.join("compiled")).env("PYTHONPATH", &loaded);
+    Ok(output(&mut python, PYTHON)?.lines().map(PathBuf::from).collect())
+}
+
+fn environment(name: &str, wheel: &Path) -> Fallible<PathBuf> {
+    let directory = target().join("wheel/venv").join(name);
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory), PYTHON)?;
+    let python = directory.join("bin/python");
+    run(pip(&python).args(["--no-index", "--no-deps"]).arg(wheel), PYTHON)?;
+    Ok(python)
+}
+
+fn pip(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    command
+}
