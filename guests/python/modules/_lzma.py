@@ -3,7 +3,7 @@
 The formats .xz and .lzma are there, with presets; chains of filters of one's own and raw streams are not.
 """
 
-from _sandlite_decoder import Decoder, run
+from _sandlite_streams import Compressor, Decoder
 
 FORMAT_AUTO, FORMAT_XZ, FORMAT_ALONE, FORMAT_RAW = range(4)
 CHECK_NONE, CHECK_CRC32, CHECK_CRC64, CHECK_SHA256, CHECK_ID_MAX, CHECK_UNKNOWN = 0, 1, 4, 10, 15, 16
@@ -43,8 +43,8 @@ def _is_alone(begin):
     return begin[0] < 225 and dictionary > 0 and dictionary in (power, power + (power >> 1), 0xFFFFFFFF)
 
 
-class LZMACompressor:
-    """Compresses what it is given; all of it comes out of `flush`."""
+class LZMACompressor(Compressor):
+    """Compresses to one .xz or .lzma stream."""
 
     def __init__(self, format=FORMAT_XZ, check=-1, preset=None, filters=None):
         if preset is not None and filters is not None:
@@ -62,31 +62,14 @@ class LZMACompressor:
             raise LZMAError("Invalid or unsupported options")
         if check != -1 and check not in _CHECKS:
             raise LZMAError("Unsupported integrity check")
-        self._args = ["/bin/xz", "-c", f"-{preset & ~PRESET_EXTREME}"]
+        args = ["/bin/xz", "-c", f"-{preset & ~PRESET_EXTREME}"]
         if preset & PRESET_EXTREME:
-            self._args.append("-e")
+            args.append("-e")
         if format == FORMAT_ALONE:
-            self._args.append("--format=lzma")
+            args.append("--format=lzma")
         elif check != -1:
-            self._args.append("--check=" + _CHECKS[check])
-        self._parts = []
-
-    def compress(self, data, /):
-        """Take `data` in."""
-        if self._parts is None:
-            raise ValueError("Compressor has been flushed")
-        self._parts.append(bytes(data))
-        return b""
-
-    def flush(self):
-        """The compressed stream."""
-        if self._parts is None:
-            raise ValueError("Repeated call to flush()")
-        data, self._parts = b"".join(self._parts), None
-        return run(self._args, data)
-
-    def __reduce__(self):
-        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+            args.append("--check=" + _CHECKS[check])
+        super().__init__(args)
 
 
 class LZMADecompressor(Decoder):

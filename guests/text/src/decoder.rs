@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use crate::warn;
 
-/// Words in place of a length. Python's side is `guests/python/modules/_sandlite_decoder.py`.
+/// Words in place of a length. Python's side is `guests/python/modules/_sandlite_streams.py`.
 const WANT: u32 = u32::MAX;
 const END: u32 = u32::MAX - 1;
 const WRONG: u32 = u32::MAX - 2;

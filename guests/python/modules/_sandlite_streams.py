@@ -1,6 +1,7 @@
-"""Unpacking by the sandbox's own program `sandlite-decoder`: what `_bz2` and `_lzma` have in common.
+"""Packing and unpacking by the sandbox's own programs: what `_bz2` and `_lzma` have in common.
 
-A conversation over two pipes (`guests/text/src/decoder.rs` has the other side): pieces go there, what comes out comes back.
+Unpacking is a conversation over two pipes with `sandlite-decoder` (`guests/text/src/decoder.rs` has the other side): pieces go there,
+what comes out comes back.
 """
 
 import os
@@ -12,9 +13,29 @@ _WANT, _END, _WRONG = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 _PIECE = 1 << 20
 
 
-def run(args, data):
-    """What a program makes of `data`."""
-    return subprocess.run(args, input=data, stdout=subprocess.PIPE, check=True).stdout
+class Compressor:
+    """Compresses what it is given, by a program; all of it comes out of `flush`."""
+
+    def __init__(self, args):
+        self._args = args
+        self._parts = []
+
+    def compress(self, data, /):
+        """Take `data` in."""
+        if self._parts is None:
+            raise ValueError("Compressor has been flushed")
+        self._parts.append(bytes(data))
+        return b""
+
+    def flush(self):
+        """The compressed stream."""
+        if self._parts is None:
+            raise ValueError("Repeated call to flush()")
+        data, self._parts = b"".join(self._parts), None
+        return subprocess.run(self._args, input=data, stdout=subprocess.PIPE, check=True).stdout
+
+    def __reduce__(self):
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
 
 class Decoder:
