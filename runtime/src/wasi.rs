@@ -18,4 +18,6 @@ mod tools;
 mod types;
 
 pub(crate) use register::linker;
+#[cfg(test)]
+pub(crate) use register::tests::PREVIEW1;
 pub(crate) use tools::CALL as TOOL_CALL;

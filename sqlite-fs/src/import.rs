@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::check;
+use crate::copy::Export;
 use crate::database::Database;
 use crate::error::{Error, FsError};
 use crate::options::Options;
@@ -29,11 +30,14 @@ pub struct Import {
     /// Also read the write-ahead log beside the file. Only for a file of one's own that was not closed well: a log is
     /// replayed page by page, and whoever made the log decides what the file says.
     pub write_ahead_log: bool,
+    /// Refuse the file unless it says exactly this: [`Database::digest`] of the one that was exported, secrets and history
+    /// as they were exported.
+    pub digest: Option<String>,
 }
 
 impl Default for Import {
     fn default() -> Self {
-        Self { deadline: None, max_bytes: 16 << 30, max_rows: 20_000_000, write_ahead_log: false }
+        Self { deadline: None, max_bytes: 16 << 30, max_rows: 20_000_000, write_ahead_log: false, digest: None }
     }
 }
 
@@ -74,6 +78,7 @@ impl Database {
         let result = Source::open(file, made.as_deref(), import).map_err(blame).and_then(|source| {
             let database = options.open()?;
             let imported = database.take_in(&source, import).map_err(blame)?;
+            database.compare(import)?;
             Ok((database, imported))
         });
         if let (Err(_), Some(path)) = (&result, &made) {
@@ -85,6 +90,13 @@ impl Database {
             }
         }
         result
+    }
+
+    // Everything that came in is compared: what the exporter left out is not here either.
+    fn compare(&self, import: &Import) -> Result<(), Error> {
+        let Some(expected) = &import.digest else { return Ok(()) };
+        let found = self.digest(Export { history: true, secrets: true })?;
+        if found.eq_ignore_ascii_case(expected) { Ok(()) } else { Err(refused("digest", format!("its digest is {found}"))) }
     }
 
     fn take_in(&self, source: &Source, import: &Import) -> Result<Imported, Error> {

@@ -23,6 +23,7 @@ mod clock;
 mod compat;
 mod copy;
 mod database;
+mod digest;
 mod error;
 mod fs;
 mod gather;

@@ -150,7 +150,7 @@ impl Volume for Reader {
             if !self.node(dir)?.is_dir() {
                 return Err(FsError::NotDirectory.into());
             }
-            Ok(rows::entries(connection, dir, cookie, limit)?.into_iter().map(|(entry, _)| entry).collect())
+            Ok(rows::entries(connection, dir, cookie, limit, |_| FileType::File)?)
         })
         .map_err(|fault| fault.as_fs())
     }

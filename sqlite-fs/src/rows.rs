@@ -1,6 +1,6 @@
 //! The statements that read rows, shared by the writing store and by readers.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
 use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat};
 use crate::quota::{Counts, Usage};
@@ -64,29 +64,30 @@ pub(crate) fn place(connection: &Connection, ino: Ino) -> rusqlite::Result<Optio
         .optional()
 }
 
-/// Entries after `cookie`; the type is `None` where the inode has no row yet.
+/// Entries after `cookie`; `kind_of` knows the type where the inode has no row yet.
 pub(crate) fn entries(
     connection: &Connection,
     dir: Ino,
     cookie: u64,
     limit: usize,
-) -> rusqlite::Result<Vec<(Entry, Option<FileType>)>> {
+    kind_of: impl Fn(Ino) -> FileType,
+) -> rusqlite::Result<Vec<Entry>> {
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
          WHERE d.parent_ino=?1 AND d.id>?2 ORDER BY d.id LIMIT ?3",
     )?;
-    let rows = statement.query_map(params![signed(dir), signed(cookie), signed(limit as u64)], |row| {
-        let mode: Option<i64> = row.get(3)?;
-        let kind = mode.map(|mode| FileType::of_mode(u32::try_from(mode).unwrap_or(0)));
-        let entry = Entry {
-            name: row.get(1)?,
-            ino: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-            kind: kind.unwrap_or(FileType::File),
-            cookie: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+    let mut rows = statement.query(params![signed(dir), signed(cookie), signed(limit as u64)])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let ino = row.get_ref(2)?.as_i64()?.try_into().unwrap_or(0);
+        let kind = match row.get_ref(3)?.as_i64_or_null()? {
+            Some(mode) => FileType::of_mode(mode.try_into().unwrap_or(0)),
+            None => kind_of(ino),
         };
-        Ok((entry, kind))
-    })?;
-    rows.collect()
+        let cookie = row.get_ref(0)?.as_i64()?.try_into().unwrap_or(0);
+        entries.push(Entry { name: row.get_ref(1)?.as_str()?.to_owned(), ino, kind, cookie });
+    }
+    Ok(entries)
 }
 
 pub(crate) fn has_entries(connection: &Connection, dir: Ino) -> rusqlite::Result<bool> {
@@ -104,6 +105,23 @@ pub(crate) fn chunk<T>(
     let mut rows = statement.query(params![signed(ino), signed(index)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(Some(take(row.get_ref(0)?.as_bytes()?)))
+}
+
+/// Reads a part of a stored chunk: only the pages that have it. Whether there is such a row.
+pub(crate) fn part(connection: &Connection, ino: Ino, index: u64, start: usize, out: &mut [u8]) -> rusqlite::Result<bool> {
+    let row: Option<i64> = connection
+        .prepare_cached("SELECT rowid FROM fs_data WHERE ino=?1 AND chunk_index=?2")?
+        .query_row(params![signed(ino), signed(index)], |row| row.get(0))
+        .optional()?;
+    let Some(row) = row else { return Ok(false) };
+    let blob = connection.blob_open(MAIN_DB, c"fs_data", c"data", row, true)?;
+    let stored = blob.len().saturating_sub(start).min(out.len());
+    let (head, tail) = out.split_at_mut(stored);
+    if !head.is_empty() {
+        blob.read_at_exact(head, start)?;
+    }
+    tail.fill(0);
+    Ok(true)
 }
 
 /// Copies from `start` on and fills the rest with zeros.
@@ -130,7 +148,6 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
         })
 }
 
-/// The next free inode number.
 /// How many of what there are.
 pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|n| u64::try_from(n).unwrap_or(0));
@@ -146,6 +163,7 @@ pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     })
 }
 
+/// The next free inode number.
 pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     let last: i64 = connection.prepare_cached("SELECT coalesce(max(ino), 1) FROM fs_inode")?.query_row([], |row| row.get(0))?;
     Ok(u64::try_from(last).unwrap_or(1).max(1) + 1)

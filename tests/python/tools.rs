@@ -78,6 +78,7 @@ fn errors_are_exceptions_without_details_of_the_host() {
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
 }
 
+// T-BRG-01
 #[test]
 fn none_registered_none_callable() {
     check_error("from sandlite import tools; tools.add(1)", "AttributeError: there is no tool 'add': the host offers none");

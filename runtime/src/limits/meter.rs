@@ -107,7 +107,11 @@ impl Meter {
 
     /// Whether the wall clock has run out, without that being a met limit yet.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.preparing.load(Ordering::Acquire) == 0 && clock::now() >= self.deadline()
+        self.is_overdue_at(clock::now())
+    }
+
+    fn is_overdue_at(&self, now: Instant) -> bool {
+        self.preparing.load(Ordering::Acquire) == 0 && now > self.deadline()
     }
 
     /// Stops the wall clock while the host does something slow that is not the command's doing, such as compiling a
@@ -296,6 +300,22 @@ mod tests {
         let output = meter(Overrides { output: Some(ByteSize(5)), ..Overrides::default() });
         assert_eq!(output.take_output(5), (5, None));
         assert_eq!(output.take_output(3).0, 0);
+    }
+
+    // G7, T-REL-05: the last moment is allowed, the one after it is not; moments are the monotonic clock's, whatever the wall
+    // clock is set to.
+    #[test]
+    fn t_rel_05_wall_time_ends_after_exactly_its_value() {
+        const MOMENT: Duration = Duration::from_nanos(1);
+        for preset in [Preset::Strict, Preset::Normal, Preset::Permissive] {
+            let meter = Meter::new(preset.limits());
+            let end = meter.started + meter.limits.wall.0;
+            let overdue = [end - MOMENT, end, end + MOMENT].map(|now| meter.is_overdue_at(now));
+            assert_eq!(overdue, [false, false, true], "{preset:?}");
+            let paused = meter.pause();
+            assert!(!meter.is_overdue_at(end + MOMENT), "{preset:?}: the clock stands still");
+            drop(paused);
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub struct Builder {
     host: Engine,
     database: Option<PathBuf>,
     import: Option<PathBuf>,
+    import_digest: Option<String>,
     preset: Preset,
     surroundings: Surroundings,
     root_alias: Option<String>,
@@ -95,6 +96,13 @@ impl Builder {
     #[must_use]
     pub fn import(mut self, snapshot: impl Into<PathBuf>) -> Self {
         self.import = Some(snapshot.into());
+        self
+    }
+
+    /// Refuses the snapshot unless it says exactly what [`Sandbox::digest`] told of it.
+    #[must_use]
+    pub fn import_digest(mut self, digest: impl Into<String>) -> Self {
+        self.import_digest = Some(digest.into());
         self
     }
 
@@ -214,7 +222,7 @@ impl Builder {
         let root_alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
         let open = || -> Result<Database, Error> {
             let database = match self.import {
-                Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits))?.0,
+                Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits, self.import_digest))?.0,
                 None => options.open()?,
             };
             if !self.read_only {
@@ -302,8 +310,9 @@ fn quota(limits: &Limits) -> Quota {
 }
 
 // A snapshot may hold what the preset lets a sandbox hold, history besides, and must be read within a minute (T-SNAP-03).
-fn import_bounds(limits: &Limits) -> Import {
-    Import { deadline: Some(clock::now() + IMPORT_TIME), max_bytes: limits.disk.0.saturating_mul(2), ..Import::default() }
+fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
+    let deadline = Some(clock::now() + IMPORT_TIME);
+    Import { deadline, max_bytes: limits.disk.0.saturating_mul(2), digest, ..Import::default() }
 }
 
 // The directories every sandbox has.

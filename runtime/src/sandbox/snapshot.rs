@@ -135,6 +135,32 @@ impl Sandbox {
         self.export_with(path, Export::default())
     }
 
+    /// The digest of what an export with these settings says, for [`Builder::import_digest`](crate::Builder::import_digest):
+    /// 64 hexadecimal letters, short enough to be signed or sent another way than the file (T-SNAP-07).
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Export, Sandbox};
+    /// # let directory = std::env::temp_dir().join(format!("sandlite-digest-{}", std::process::id()));
+    /// # std::fs::create_dir(&directory).unwrap();
+    /// # let file = directory.join("snapshot.db");
+    /// let sandbox = Sandbox::builder().file("/plan", "A").open()?;
+    /// sandbox.export(&file)?;
+    /// let digest = sandbox.digest(Export::default())?;
+    /// Sandbox::builder().import(&file).import_digest(digest).open()?;
+    /// let error = Sandbox::builder().import(&file).import_digest("0".repeat(64)).open().unwrap_err();
+    /// # std::fs::remove_dir_all(directory).unwrap();
+    /// assert!(error.to_string().contains("digest"));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn digest(&self, export: Export) -> Result<String, Error> {
+        self.recorded.settle();
+        Ok(self.database.digest(export)?)
+    }
+
     /// The same, with or without the history and the secrets.
     ///
     /// # Errors

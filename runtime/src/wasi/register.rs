@@ -174,13 +174,13 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::host::Host;
 
     /// All of `wasi_snapshot_preview1`: a letter for each parameter, `i` for 32 and `l` for 64 bits. All but `proc_exit` answer
     /// an errno.
-    const PREVIEW1: [(&str, &str); 46] = [
+    pub(crate) const PREVIEW1: [(&str, &str); 46] = [
         ("args_get", "ii"),
         ("args_sizes_get", "ii"),
         ("clock_res_get", "ii"),

@@ -29,6 +29,8 @@ type ChunkMap = HashMap<u64, Chunk, BuildHasherDefault<InoHasher>>;
 pub(super) struct Chunks {
     files: InoMap<ChunkMap>,
     bytes: usize,
+    /// The chunk that a part was read of last.
+    looked_into: Option<(Ino, u64)>,
 }
 
 impl Chunks {
@@ -126,6 +128,11 @@ impl Store {
                     out.fill(0);
                 }
                 self.breathe()?;
+            } else if self.is_only_a_look(ino, size, &part) {
+                self.chunks.looked_into = Some((ino, part.index));
+                if !rows::part(&self.connection, ino, part.index, part.start, out)? {
+                    out.fill(0);
+                }
             } else {
                 self.load(ino, part.index)?;
                 let data = self.chunks.get(ino, part.index).map_or(&[][..], |chunk| &chunk.data);
@@ -138,6 +145,17 @@ impl Store {
             self.accessed(ino)?;
         }
         Ok(total)
+    }
+
+    /// Whether a small part of a large file is read, anywhere in it: fetching the whole chunk for that costs more than it can
+    /// save. At the start of a chunk, or in the same one as before, more will be wanted.
+    fn is_only_a_look(&mut self, ino: Ino, size: u64, part: &Part) -> bool {
+        size > self.chunk_bytes as u64
+            && part.start > 0
+            && part.len <= self.chunk_bytes / 4
+            && self.chunks.looked_into != Some((ino, part.index))
+            && self.chunks.get(ino, part.index).is_none()
+            && self.file(ino).is_ok_and(|node| node.has_data)
     }
 
     /// How far a file may grow towards `end`, and what stops it there.

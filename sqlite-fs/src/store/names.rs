@@ -356,15 +356,8 @@ impl Store {
     pub(crate) fn readdir(&mut self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
         self.directory(dir)?;
         self.accessed(dir)?;
-        let found = rows::entries(&self.connection, dir, cookie, limit)?;
-        let mut entries = Vec::with_capacity(found.len());
-        for (mut entry, kind) in found {
-            if kind.is_none() {
-                // Not written back yet, so it is in memory.
-                entry.kind = self.nodes.get(&entry.ino).map_or(FileType::File, |node| node.stat.file_type());
-            }
-            entries.push(entry);
-        }
-        Ok(entries)
+        // What is not written back yet is in memory.
+        let kind_of = |ino| self.nodes.get(&ino).map_or(FileType::File, |node| node.stat.file_type());
+        Ok(rows::entries(&self.connection, dir, cookie, limit, kind_of)?)
     }
 }
