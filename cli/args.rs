@@ -120,6 +120,12 @@ pub(crate) enum Verb {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db kv set step 3            a number, for 3 is JSON
+  sandlite --db agent.db kv set plan 007 --text   text, whatever it looks like
+  sandlite --db agent.db kv get step              prints 3
+  sandlite --db agent.db kv keys user:            the keys that begin so")]
 pub(crate) struct Kv {
     #[command(subcommand)]
     pub(crate) verb: KvVerb,
@@ -159,6 +165,12 @@ pub(crate) enum KvVerb {
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Examples:
+  sandlite history --since 2h --grep pytest   what ran in the last two hours
+  sandlite history show 12                    how run 12 ended, what it printed and changed
+  sandlite history show 12 --html run.html    the same as a page
+  sandlite --json history --limit 1000        for programs")]
 pub(crate) struct History {
     /// At most so many
     #[arg(long, default_value_t = 20, value_name = "COUNT")]
@@ -186,6 +198,10 @@ pub(crate) enum HistoryVerb {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db export snapshot.db   files, keys and history, without what was deleted
+  sandlite --db twin.db import snapshot.db    goes on from it elsewhere")]
 pub(crate) struct Export {
     /// The file to write; must not exist
     #[arg(value_name = "FILE")]
@@ -193,6 +209,9 @@ pub(crate) struct Export {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db twin.db import snapshot.db   twin.db is made; snapshot.db is left as it is")]
 pub(crate) struct Import {
     /// The snapshot to read: Sandlite's, AgentFS's or LocalSandbox's
     #[arg(value_name = "FILE")]
@@ -200,6 +219,10 @@ pub(crate) struct Import {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db fork attempt.db         try something in a copy
+  sandlite --db attempt.db bash -c 'make test'   agent.db knows nothing of it")]
 pub(crate) struct Fork {
     /// The file to create; must not exist
     #[arg(value_name = "FILE")]
@@ -207,6 +230,10 @@ pub(crate) struct Fork {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db info                    size, counts, the last commands
+  sandlite --db agent.db info --html page.html   timeline, diffs, files and keys in a browser")]
 pub(crate) struct Info {
     /// Write everything as one HTML page instead; - for standard output
     #[arg(long, value_name = "FILE")]
@@ -214,6 +241,11 @@ pub(crate) struct Info {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite presets                          all limits side by side
+  sandlite presets show strict              each limit with its reason
+  sandlite presets diff normal permissive   what the wider one gives")]
 pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) verb: Option<PresetsVerb>,
@@ -249,9 +281,15 @@ pub(crate) enum GuestsVerb {
     List,
     /// Where they are kept compiled
     Path,
+    /// Remove compiled ones that this version has no use for
+    Prune,
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite bench --save before.json --svg chart.svg   takes half a minute
+  sandlite bench --compare before.json                what became slower or faster since")]
 pub(crate) struct Bench {
     /// Measure for minutes instead of seconds
     #[arg(long)]
@@ -268,6 +306,11 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite completions bash > ~/.local/share/bash-completion/completions/sandlite
+  sandlite completions zsh > ~/.zfunc/_sandlite
+  sandlite completions fish > ~/.config/fish/completions/sandlite.fish")]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: Shell,
@@ -286,6 +329,10 @@ fn since(text: &str) -> anyhow::Result<i64> {
 /// Options of `mcp`.
 #[cfg(feature = "mcp")]
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db mcp                         what an agent program starts: see docs/mcp.md
+  sandlite --db agent.db mcp --http 127.0.0.1:8808   over HTTP, with a key that is printed once")]
 pub(crate) struct Mcp {
     /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of standard input and output
     #[arg(long, value_name = "ADDRESS")]

@@ -36,6 +36,7 @@ const DEFAULT_DATABASE: &str = "sandlite.db";
 /// Does what the words say.
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     let global = &args.global;
+    refuse_missing_directory(global)?;
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
         Verb::Python(python) => python::run(global, python, printer),
@@ -62,6 +63,18 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
 /// The database to use, if any: the one named, else the default one if it is there.
 pub(crate) fn database(global: &Global) -> Option<PathBuf> {
     global.db.clone().or_else(|| Path::new(DEFAULT_DATABASE).exists().then(|| DEFAULT_DATABASE.into()))
+}
+
+// SQLite would name a file that the user never heard of.
+fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
+    let parent = global.db.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+    match (&global.db, parent) {
+        (Some(path), Some(parent)) if !parent.is_dir() => {
+            let hint = format!("create it first: `mkdir -p {}`", parent.display());
+            Err(Hinted::error(format!("cannot use `{}`: its directory does not exist", path.display()), hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Processes besides those of a command: an interactive shell keeps an interpreter, and checks what is typed in others.

@@ -5,7 +5,14 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Paths that do not begin with / are below /home/user, where commands start.")]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db fs put ./src /work      a whole directory goes in
+  sandlite --db agent.db fs get /work/out.csv    a file comes out
+  sandlite --db agent.db fs find -name '*.py'    what there is
+  sandlite --db agent.db fs cat notes.txt        /home/user/notes.txt
+
+Paths that do not begin with / are below /home/user, where commands start.")]
 pub(crate) struct Files {
     #[command(subcommand)]
     pub(crate) verb: FilesVerb,

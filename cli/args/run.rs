@@ -7,6 +7,12 @@ use runtime::{ByteSize, Mount, WallTime};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
+Examples:
+  sandlite bash -c 'ls -l /bin | head -n 3'                  in memory, nothing is kept
+  sandlite --db a.db bash --session work -c 'cd src; x=1'    later calls of it go on from here
+  sandlite bash --mount .:/src:overlay -c 'ls /src'          this directory, to be left as it is
+  sandlite bash --timeout 2s --memory 64MB < script.sh       a script of this machine
+
 Without a command: interactive on a terminal, else a script from standard input.
 The exit code is the command's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
 pub(crate) struct Bash {
@@ -22,6 +28,12 @@ pub(crate) struct Bash {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
+Examples:
+  sandlite python -c 'print(6 * 7)'                       in memory, nothing is kept
+  sandlite --db agent.db python /work/report.py 2026      a script of the sandbox, with its argument
+  sandlite python --file data.csv:/data.csv < count.py    a script and a file of this machine
+  sandlite python -m json.tool < data.json                a module
+
 Without code: interactive on a terminal, else a script from standard input.
 The exit code is Python's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
 pub(crate) struct Python {

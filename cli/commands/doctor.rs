@@ -148,7 +148,11 @@ fn cache(host: &Host) -> Vec<Finding> {
     let guests = host.guests();
     let (compiled, missing): (Vec<_>, Vec<_>) = guests.iter().partition(|guest| guest.compiled_bytes.is_some());
     let bytes: u64 = compiled.iter().filter_map(|guest| guest.compiled_bytes).sum();
-    let mut findings = vec![Finding::good("cache", format!("{shown} ({})", time::size(bytes)))];
+    let stale = match host.stale_bytes() {
+        0 => String::new(),
+        bytes => format!("; {} of other versions: `sandlite guests prune` removes them", time::size(bytes)),
+    };
+    let mut findings = vec![Finding::good("cache", format!("{shown} ({}{stale})", time::size(bytes)))];
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(|guest| guest.name).collect();
         findings.push(Finding::good("compiling", format!("{} was not compiled yet; it is now", names.join(", "))));

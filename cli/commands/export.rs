@@ -4,9 +4,15 @@ use serde_json::json;
 
 use crate::args::{Export, Global};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::Result<Code> {
+    if args.to.exists() {
+        return Err(Hinted::error(
+            format!("`{}` exists", args.to.display()),
+            "an export is a new file: name one that is not there",
+        ));
+    }
     let sandbox = super::existing(global, printer)?;
     let slow = printer.progress().slow("writing the snapshot");
     sandbox.export(&args.to)?;

@@ -1,5 +1,6 @@
 //! `sandlite guests`: the programs' modules that this binary carries, and where they are kept compiled.
 
+use anyhow::Context as _;
 use serde_json::json;
 
 use crate::args::{Global, Guests, GuestsVerb};
@@ -11,6 +12,7 @@ pub(crate) fn run(global: &Global, args: &Guests, printer: &Printer) -> anyhow::
     match args.verb.as_ref().unwrap_or(&GuestsVerb::List) {
         GuestsVerb::List => list(global, printer),
         GuestsVerb::Path => path(global, printer),
+        GuestsVerb::Prune => prune(global, printer),
     }
 }
 
@@ -51,6 +53,16 @@ fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
         printer.json(&json!({ "path": directory }));
     } else {
         printer.line(&directory.display().to_string());
+    }
+    Ok(Code::Success)
+}
+
+fn prune(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+    let removed = super::host(global, printer).build()?.remove_stale().context("cannot remove a compiled guest")?;
+    if printer.is_json() {
+        printer.json(&json!({ "removed_bytes": removed }));
+    } else {
+        printer.line(&format!("removed {}", time::size(removed)));
     }
     Ok(Code::Success)
 }

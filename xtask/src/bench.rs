@@ -1,11 +1,15 @@
 //! `cargo xtask bench`: measures, side by side in one run.
 
+mod peers;
+
 use crate::run::{cargo, output, root, run, step};
 
 const HELP: &str = "Usage: cargo xtask bench <what>
 
   presets     the same work under each preset and without limits: a table, and docs/presets.{md,json,svg}
   targets     what is promised, each beside what it is compared with
+  peers       the same work in what else one could use: docs/benchmarks.{md,svg}; --install gets the neighbours by name,
+              --rounds N, --note TEXT for the end of the page
   commands    what a command costs: warm, in a new sandbox, with programs and pipelines
 ";
 
@@ -13,7 +17,7 @@ const CARGO: &str = "it is part of Rust";
 
 /// Runs one of the benchmarks.
 pub(crate) fn bench(args: &[String]) -> crate::Outcome {
-    let ours = ["run", "--quiet", "--release", "--package", "sandlite-bench", "--features", "unmetered", "--"];
+    let ours = ["run", "--quiet", "--release", "--package", "sandlite-bench", "--"];
     match args.first().map(String::as_str) {
         Some("presets") => {
             step("measuring the presets, some minutes");
@@ -28,6 +32,7 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
             step("measuring what is promised");
             run(cargo().args(ours).args(["targets", nanos.trim()]), CARGO)
         }
+        Some("peers") => peers::peers(args),
         Some("commands") => run(cargo().args(["bench", "--package", "sandlite", "--bench", "commands"]), CARGO),
         _ => Err(HELP.into()),
     }

@@ -11,11 +11,9 @@
 mod chart;
 mod measure;
 mod report;
-#[cfg(feature = "unmetered")]
 mod targets;
 mod workloads;
 
 pub use measure::{Effort, presets};
 pub use report::{Cell, Report, Row};
-#[cfg(feature = "unmetered")]
 pub use targets::{Target, targets};

@@ -11,7 +11,6 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.first().map(String::as_str) {
         Some("presets") => write(args.get(1).map(Path::new)),
-        #[cfg(feature = "unmetered")]
         Some("targets") => check(args.get(1)),
         _ => Err("say `presets` or `targets`".into()),
     };
@@ -41,7 +40,6 @@ fn write(directory: Option<&Path>) -> Outcome {
     Ok(())
 }
 
-#[cfg(feature = "unmetered")]
 fn check(bashkit: Option<&String>) -> Outcome {
     let bashkit = bashkit.map(|nanos| nanos.parse().map(std::time::Duration::from_nanos)).transpose()?;
     for target in sandlite_bench::targets(bashkit)? {

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+/// The column whose engine counts nothing.
+pub(crate) const NO_LIMITS: &str = "no limits";
+
 /// Every workload under every column.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
@@ -22,7 +25,7 @@ pub struct Row {
     pub language: &'static str,
     /// What was run.
     pub workload: &'static str,
-    /// One per preset, tightest first; then without metering, where that was measured.
+    /// One per preset, tightest first; then without metering.
     pub cells: Vec<Cell>,
 }
 
@@ -41,16 +44,29 @@ pub struct Cell {
     pub stopped: Option<String>,
 }
 
+impl Row {
+    /// What the limits cost: the time under the widest preset, in parts of the time without any; where both ran to their end.
+    #[must_use]
+    pub fn overhead(&self) -> Option<f64> {
+        let mut ended = self.cells.iter().filter(|cell| cell.stopped.is_none());
+        let free = ended.clone().find(|cell| cell.column == NO_LIMITS)?;
+        let widest = ended.rfind(|cell| cell.column != NO_LIMITS)?;
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        Some(widest.micros as f64 / free.micros.max(1) as f64)
+    }
+}
+
 impl Report {
     /// A table in Markdown, which reads well on a terminal too.
     #[must_use]
     pub fn table(&self) -> String {
         let header: Vec<String> =
-            ["", "workload"].into_iter().chain(self.columns()).chain(["fuel", "memory"]).map(str::to_owned).collect();
+            ["", "workload"].into_iter().chain(self.columns()).chain(["overhead", "fuel", "memory"]).map(str::to_owned).collect();
         let mut lines = vec![header];
         for row in &self.rows {
             let mut line = vec![row.language.to_owned(), row.workload.to_owned()];
             line.extend(row.cells.iter().map(cell_text));
+            line.push(row.overhead().map_or_else(String::new, |overhead| format!("{overhead:.2}x")));
             // What it needs, not what a limit left of it.
             let most = row.cells.iter().filter(|cell| cell.stopped.is_none());
             line.push(most.clone().map(|cell| cell.fuel).max().map_or_else(String::new, millions));
@@ -60,7 +76,7 @@ impl Report {
         let mut text = layout(&lines);
         let _ = writeln!(
             text,
-            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit; `exit 1`: refused the memory it asked for.",
+            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit; `exit 1`: refused the memory it asked for. Overhead: the widest preset's time against no limits.",
             self.machine, self.version, self.rounds
         );
         text
@@ -146,7 +162,7 @@ mod tests {
             memory: 3 << 20,
             stopped: stopped.map(str::to_owned),
         };
-        let cells = vec![cell("strict", 90, Some("loop_iterations")), cell("normal", 1_500, None)];
+        let cells = vec![cell("strict", 90, Some("loop_iterations")), cell("normal", 1_500, None), cell(NO_LIMITS, 1_200, None)];
         Report {
             machine: "a machine".to_owned(),
             version: "0",
@@ -158,8 +174,14 @@ mod tests {
     #[test]
     fn the_table_says_which_limit_ended_what() {
         let table = report().table();
-        assert!(table.starts_with("|      | workload |            strict |  normal |  fuel | memory |\n"), "{table}");
-        assert!(table.contains("| bash | <loop>   | ⊘ loop_iterations | 1.50 ms | 2.5 M |   3 MB |\n"), "{table}");
+        assert!(
+            table.starts_with("|      | workload |            strict |  normal | no limits | overhead |  fuel | memory |\n"),
+            "{table}"
+        );
+        assert!(
+            table.contains("| bash | <loop>   | ⊘ loop_iterations | 1.50 ms |   1.20 ms |    1.25x | 2.5 M |   3 MB |\n"),
+            "{table}"
+        );
     }
 
     #[test]

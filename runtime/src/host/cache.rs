@@ -23,6 +23,9 @@ use crate::Error;
 /// Bytes of the BLAKE3 hash that each file ends with.
 const HASH: usize = 32;
 
+/// Compiled modules of one guest that are kept: of this version and some others that may still be in use.
+const KEPT: usize = 8;
+
 /// The directory of compiled guests.
 pub(super) struct Cache {
     directory: Option<PathBuf>,
@@ -120,7 +123,52 @@ impl Cache {
         if !is_private(directory) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        write_beside(&directory.join(name), &[compiled, blake3::hash(compiled).as_bytes()])
+        write_beside(&directory.join(name), &[compiled, blake3::hash(compiled).as_bytes()])?;
+        // A module that cannot be removed is only in the way.
+        let _ = self.forget_oldest(name);
+        Ok(())
+    }
+
+    /// Files of guests as other versions had them, or left half-written, and how long they are. None in a place that is not ours.
+    pub(super) fn stale(&self, engine: &Engine) -> Vec<(PathBuf, u64)> {
+        let current = [&guests::SHELL, &guests::PYTHON].map(|guest| file_name(engine, guest));
+        let is_current = |name: &str| current.iter().any(|current| name.strip_suffix(".seal").unwrap_or(name) == current);
+        self.files()
+            .into_iter()
+            .filter(|(name, _)| !is_current(name))
+            .map(|(_, (path, metadata))| (path, metadata.len()))
+            .collect()
+    }
+
+    /// Removes a file that [`stale`](Self::stale) named. One that another process has removed meanwhile is gone as well.
+    pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    // Compiled modules and what lies beside them, by name.
+    fn files(&self) -> Vec<(String, (PathBuf, Metadata))> {
+        let Some(directory) = self.directory.as_deref().filter(|directory| is_private(directory)) else { return Vec::new() };
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok().filter(|name| is_module(name))?;
+            Some((name, (entry.path(), entry.metadata().ok().filter(Metadata::is_file)?)))
+        });
+        named.collect()
+    }
+
+    fn forget_oldest(&self, newest: &str) -> io::Result<()> {
+        let of_guest = |name: &str| name.split_once('-').map(|(guest, _)| guest.to_owned());
+        let mut modules = self.files();
+        modules.retain(|(name, _)| name.ends_with(".cwasm") && of_guest(name) == of_guest(newest));
+        modules.sort_by_key(|(_, (_, metadata))| std::cmp::Reverse((metadata.mtime(), metadata.mtime_nsec())));
+        for (_, (path, _)) in modules.iter().skip(KEPT) {
+            fs::remove_file(path)?;
+            let _ = fs::remove_file(path.with_extension("cwasm.seal"));
+        }
+        Ok(())
     }
 }
 
@@ -199,6 +247,14 @@ fn check_hash(file: &mut File) -> io::Result<()> {
     }
 }
 
+// `shell-` and 32 hexadecimal digits; a seal and a half-written file have something behind `.cwasm`.
+fn is_module(name: &str) -> bool {
+    let Some((guest, rest)) = name.split_once('-') else { return false };
+    let known = [&guests::SHELL, &guests::PYTHON].iter().any(|known| known.name == guest);
+    let Some((hash, _)) = rest.split_once(".cwasm") else { return false };
+    known && hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn is_private(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir() && is_ours(&metadata))
 }
@@ -249,6 +305,27 @@ mod tests {
         let compiled = engine.precompile_module(&wat::parse_str("(module)").unwrap()).unwrap();
         cache.store(NAME, &compiled).unwrap();
         (directory, cache, engine)
+    }
+
+    #[test]
+    fn old_modules_are_forgotten_and_nothing_else_is() {
+        let (directory, cache, engine) = stored();
+        let place = directory.path().join("cache");
+        let old = |number: u64| format!("shell-{number:032x}.cwasm");
+        for number in 0..20 {
+            let path = place.join(old(number));
+            fs::write(&path, "x").unwrap();
+            fs::write(path.with_extension("cwasm.seal"), "y").unwrap();
+            let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number);
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        fs::write(place.join("notes.txt"), "mine").unwrap();
+        assert_eq!(cache.stale(&engine).len(), 40);
+        cache.store(&format!("shell-{:032x}.cwasm", 99), b"new").unwrap();
+        let left: Vec<_> = (0..20).filter(|&number| place.join(old(number)).exists()).collect();
+        assert_eq!(left, [13, 14, 15, 16, 17, 18, 19]);
+        assert!(place.join("notes.txt").exists() && place.join(NAME).exists());
+        assert!(!place.join(old(12)).with_extension("cwasm.seal").exists());
     }
 
     // T-SUP-02.

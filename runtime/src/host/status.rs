@@ -39,6 +39,22 @@ impl Host {
         [&guests::SHELL, &guests::PYTHON].map(status).into()
     }
 
+    /// Bytes of compiled guests that this version has no use for.
+    #[must_use]
+    pub fn stale_bytes(&self) -> u64 {
+        self.0.cache.stale(&self.0.engine).iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Removes them, and says how many bytes that were. Whoever still uses one compiles it again.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be removed.
+    pub fn remove_stale(&self) -> std::io::Result<u64> {
+        let stale = self.0.cache.stale(&self.0.engine);
+        stale.iter().try_fold(0, |removed, (path, bytes)| self.0.cache.remove(path).map(|()| removed + bytes))
+    }
+
     /// Where compiled guests are kept, if there is a place.
     #[must_use]
     pub fn cache_directory(&self) -> Option<&Path> {

@@ -66,7 +66,7 @@ impl Mount {
     }
 }
 
-const SENSITIVE_HINT: &str = "choose a directory below it, or say that it may be seen (`allow_sensitive`)";
+const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
 
 fn open_directory(
     host: &Path,
