@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 Examples:
   sandlite --db agent.db fs put ./src /work      a whole directory goes in
   sandlite --db agent.db fs get /work/out.csv    a file comes out
-  sandlite --db agent.db fs find -name '*.py'    what there is
+  sandlite --db agent.db fs find --name '*.py'   what there is
   sandlite --db agent.db fs cat notes.txt        /home/user/notes.txt
 
 Paths that do not begin with / are below /home/user, where commands start.")]
