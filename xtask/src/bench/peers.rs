@@ -28,7 +28,7 @@ struct Work {
     prints: &'static str,
 }
 
-const WORK: [Work; 7] = [
+static WORK: [Work; 7] = [
     Work { name: "start", language: "bash", code: "echo hello", prints: "hello" },
     Work { name: "pipeline", language: "bash", code: "seq 20000 | sort -r | head -n 1", prints: "9999" },
     Work {
