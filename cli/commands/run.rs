@@ -61,6 +61,9 @@ pub(crate) fn tell(output: &Output, printer: &Printer) {
     if let Some(reached) = output.status.limit() {
         printer.limit(reached);
     }
+    if output.restarted {
+        printer.note(format_args!("the session's Python is a new one: what earlier calls left in it is gone"));
+    }
     let usage = &output.usage;
     printer.verbose(format_args!(
         "run {}: exit {}, {} wall, {} fuel, {} memory, {} processes",
@@ -121,7 +124,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
         runtime::ExitStatus::Limit(_) => "limit",
         _ => "signaled",
     };
-    json!({
+    let mut result = json!({
         "status": status,
         "exit_code": output.status.code(),
         "stdout": String::from_utf8_lossy(&output.stdout),
@@ -130,5 +133,9 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
         "limit": limit,
         "usage": output.usage,
         "run": output.run,
-    })
+    });
+    if output.restarted {
+        result["restarted"] = true.into();
+    }
+    result
 }

@@ -148,6 +148,10 @@ impl Sandbox {
         let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
         let id = transaction.calls().begin(&call)?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
+        let restarted = match &command.new_python_of {
+            Some(name) => self.begin_python(&transaction, name)?,
+            None => false,
+        };
         let before = transaction.savepoint()?;
 
         let outside = Outside { tools: Arc::clone(&self.tools), run: id, session: session.clone() };
@@ -167,6 +171,7 @@ impl Sandbox {
             uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?))?;
         }
         output.run = id;
+        output.restarted = restarted;
         uninterrupted(|| record(&self.database, &transaction, &overlay, &output))?;
         transaction.commit()?;
         Ok(output)
@@ -214,7 +219,11 @@ impl Sandbox {
         };
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
-        Ok((transaction, overlay, Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0 }))
+        Ok((
+            transaction,
+            overlay,
+            Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false },
+        ))
     }
 
     /// The engine behind it, which other sandboxes can share.
@@ -324,6 +333,15 @@ impl Sandbox {
             request.env.retain(|variable| new.contains(variable) || variable.starts_with(b"PWD="));
         }
         Ok(Arc::new(KeptState::new(last.as_deref(), command.surroundings.cwd.is_some(), self.limits.value.0)))
+    }
+
+    // Notes that a session has a Python, and says whether it had one before.
+    fn begin_python(&self, transaction: &Transaction, name: &str) -> Result<bool, Error> {
+        let had_one = transaction.sessions().get(name, session::PYTHON)?.is_some();
+        if !had_one {
+            transaction.sessions().set(name, session::PYTHON, &[])?;
+        }
+        Ok(had_one)
     }
 
     fn cwd<'a>(&'a self, command: &'a Command) -> &'a str {

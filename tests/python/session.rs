@@ -132,3 +132,35 @@ fn an_idle_interpreter_is_ended() {
     }
     assert_eq!(python_in(&sandbox, "a", "'x' in globals()"), "False\n");
 }
+
+#[test]
+fn a_session_has_a_python_beside_its_shell() {
+    let sandbox = sandbox();
+    let session = sandbox.session("s").unwrap();
+    session.bash("echo from bash > f").unwrap();
+    assert!(!session.python("text = open('f').read()").unwrap().restarted);
+    let output = session.python("print(text, end='')").unwrap();
+    assert_eq!((texts(&output).0.as_str(), output.restarted), ("from bash\n", false));
+    assert_eq!(session.run(Command::python("text[:4]").echo()).unwrap().stdout, b"'from'\n");
+    assert_eq!(sandbox.sessions().unwrap(), ["s"]);
+    assert!(session.run(Command::python_with(["script.py"])).is_err());
+    assert!(session.remove().unwrap() && !session.remove().unwrap());
+    assert_eq!(session.python("print('text' in globals())").unwrap().stdout, b"False\n");
+}
+
+#[test]
+fn a_session_says_when_its_python_is_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, snapshot) = (directory.path().join("a.db"), directory.path().join("b.db"));
+    let first = Sandbox::builder().host(host()).database(&file).open().unwrap();
+    first.session("s").unwrap().python("x = 1").unwrap();
+    first.export(&snapshot).unwrap();
+    drop(first);
+    for builder in [Sandbox::builder().database(&file), Sandbox::builder().import(&snapshot)] {
+        let session = builder.host(host()).open().unwrap().session("s").unwrap();
+        let output = session.python("print('x' in globals())").unwrap();
+        assert_eq!((texts(&output).0.as_str(), output.restarted), ("False\n", true));
+        assert!(!session.python("1").unwrap().restarted);
+        assert!(!session.bash("true").unwrap().restarted);
+    }
+}

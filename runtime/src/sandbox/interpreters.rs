@@ -55,9 +55,13 @@ impl Interpreters {
     }
 
     /// Runs Python code in the interpreter of a session, which is started if there is none.
-    pub(super) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, command: Command) -> Result<Output, Error> {
+    pub(super) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
         let interpreter = self.get(sandbox, name)?;
-        let output = interpreter.lock().unwrap_or_else(PoisonError::into_inner).run(sandbox, command);
+        let output = {
+            let mut interpreter = interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+            command.new_python_of = (!interpreter.is_live()).then(|| name.to_owned());
+            interpreter.run(sandbox, command)
+        };
         if let Some(slot) = self.lock().by_name.get_mut(name) {
             slot.last_used = clock::now();
         }

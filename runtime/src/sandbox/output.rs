@@ -21,6 +21,8 @@ pub struct Output {
     pub usage: Usage,
     /// Its row in the history.
     pub run: i64,
+    /// It began in a new Python although its session had used one before: globals of earlier calls are gone.
+    pub restarted: bool,
 }
 
 /// How a command ended.

@@ -15,6 +15,9 @@ use crate::process::{self, Idle, Kept, Outside, Tree};
 use crate::random::Random;
 use crate::vfs::Vfs;
 
+/// The part of a session that is Python's: there once it has been used, and empty, since what Python knows is in memory only.
+pub(super) const PYTHON: &str = "python";
+
 /// A live Python interpreter.
 ///
 /// Each call is a command of its own: with limits, a transaction and a history row. Globals, imports and the current
@@ -89,7 +92,8 @@ impl Sandbox {
     /// It is kept in memory by this sandbox and its clones, until it is idle for too long
     /// ([`Builder::python_idle`](super::Builder::python_idle)), meets a limit, is ended, or the sandbox is gone: after that,
     /// and in a sandbox that was opened again or forked, the next call starts a new one
-    /// ([`is_python_live`](Self::is_python_live) tells beforehand).
+    /// ([`is_python_live`](Self::is_python_live) tells beforehand, [`Output::restarted`] afterwards).
+    /// [`Session::python`](shell::Session::python) is the same by way of a session.
     ///
     /// ```no_run
     /// # use sandlite_runtime::{Command, Sandbox};

@@ -1,6 +1,6 @@
-//! Sessions of the shell: what one call leaves, the next one finds, also in another program and after an export.
+//! Sessions: what one call of the shell leaves, the next one finds, also in another program and after an export.
 //!
-//! The state is the guest's own: opaque bytes that only ever come back to a guest. It is stored in the transaction of the
+//! A session's Python is a live interpreter (`interpreters.rs`) and does not outlive the program. The shell's state is the guest's own: opaque bytes that only ever come back to a guest. It is stored in the transaction of the
 //! call that left it.
 
 use std::fmt;
@@ -14,12 +14,15 @@ const NAME_MAX: usize = 255;
 /// The part of a session that is the shell's.
 pub(in crate::sandbox) const SHELL: &str = "shell";
 
-/// A shell that goes on where its last call ended.
+/// A shell, and a Python beside it, that go on where their last calls ended.
 ///
-/// The current directory, variables with their attributes, arrays, functions, aliases, options, traps, the file creation
+/// Of the shell, the current directory, variables with their attributes, arrays, functions, aliases, options, traps, the file creation
 /// mask, the positional parameters, `$?` and the stack of directories carry over between calls. They are part of the
 /// sandbox: they are there after it is opened again, in its exports and in its forks. Jobs, open descriptors and the EXIT
 /// trap end with each call, and `exit` ends the call alone. A call that meets a limit or is killed leaves the state as it was before.
+///
+/// Python keeps its globals in a live interpreter ([`Sandbox::python_in`]): in memory, until the program ends, the sandbox is
+/// opened again or a limit is met. The first call in a new one says so ([`Output::restarted`]).
 ///
 /// ```
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -74,15 +77,33 @@ impl Session {
         self.run(Command::bash(script))
     }
 
-    /// Runs a command made by [`Command::bash`], with its input, limits and the like. Its arguments become the positional
-    /// parameters, its environment is exported, and its directory is entered first.
+    /// Runs Python code with the globals that earlier calls left.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let session = sandbox.session("main")?;
+    /// session.python("x = 20")?;
+    /// assert_eq!(session.python("print(x + 1)")?.stdout, b"21\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`bash`](Self::bash); and when the command is not one of bash.
+    /// Only for the host's own trouble: code that raises is an [`Output`].
+    pub fn python(&self, code: impl Into<String>) -> Result<Output, Error> {
+        self.run(Command::python(code))
+    }
+
+    /// Runs a command made by [`Command::bash`] or [`Command::python`], with its input, limits and the like. Arguments of bash
+    /// become the positional parameters, its environment is exported, and its directory is entered first; Python's count
+    /// in the first call only.
+    ///
+    /// # Errors
+    ///
+    /// As [`bash`](Self::bash); and when the command is Python with a script, which has no place in a session.
     pub fn run(&self, mut command: Command) -> Result<Output, Error> {
-        if command.name != "bash" {
-            return Err(Error::Invalid(format!("a session runs bash, and this is {}", command.name)));
+        if command.name == "python" {
+            return self.sandbox.python_in(&self.name, command);
         }
         command.session = Some(self.name.clone());
         self.sandbox.run(command)
@@ -106,7 +127,7 @@ impl Session {
         Ok(state.as_deref().and_then(directory_in))
     }
 
-    /// Forgets what the session knows, and says whether there was something. The next call begins afresh.
+    /// Forgets what the session knows, its Python too, and says whether there was something. The next call begins afresh.
     ///
     /// # Errors
     ///
@@ -115,7 +136,8 @@ impl Session {
         let transaction = self.sandbox.database.begin(None)?;
         let removed = transaction.sessions().remove(&self.name)?;
         transaction.commit()?;
-        Ok(removed)
+        let ended = self.sandbox.end_python(&self.name);
+        Ok(removed || ended)
     }
 }
 
