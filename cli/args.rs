@@ -83,6 +83,8 @@ pub(crate) enum Verb {
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),
+    /// Install, list and remove the sandbox's Python packages
+    Pip(Pip),
     /// Look at, copy and change the sandbox's files
     Fs(Files),
     /// Read and write the key-value store
@@ -117,6 +119,38 @@ pub(crate) enum Verb {
     /// Write the manual pages into a directory
     #[command(hide = true)]
     Man(Man),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db pip install ./six-1.17.0-py2.py3-none-any.whl   a wheel of this machine
+  sandlite --db agent.db pip install rich                                by name, with what it needs
+  sandlite --db agent.db pip uninstall rich                              gone again")]
+pub(crate) struct Pip {
+    #[command(subcommand)]
+    pub(crate) verb: PipVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PipVerb {
+    /// Install packages of pure Python
+    Install {
+        /// A .whl file, or a name such as six or six==1.17.0 that this machine's own pip fetches with what it needs
+        #[arg(required = true, value_name = "PACKAGE")]
+        packages: Vec<String>,
+        /// Fetch only what is named, not what it needs
+        #[arg(long)]
+        no_deps: bool,
+    },
+    /// List the installed packages
+    List,
+    /// Remove packages
+    Uninstall {
+        /// Their names
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
 }
 
 #[derive(Debug, ClapArgs)]

@@ -17,6 +17,7 @@ mod licenses;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod pip;
 mod presets;
 mod python;
 pub(crate) mod run;
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
         Verb::Python(python) => python::run(global, python, printer),
+        Verb::Pip(pip) => pip::run(global, pip, printer),
         Verb::Fs(files) => fs::run(global, files, printer),
         Verb::Kv(kv) => kv::run(global, kv, printer),
         Verb::History(history) => history::run(global, history, printer),

@@ -26,7 +26,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { bash errors files history kv limits machine mounts presets python sessions snapshots }
+transcripts! { bash errors files history kv limits machine mounts pip presets python sessions snapshots }
 
 #[test]
 fn every_transcript_is_replayed() {
