@@ -50,15 +50,43 @@ fn memory_is_refused_as_a_memory_error() {
     assert!(output.usage.memory_peak <= strict().limits().memory.0, "{}", output.usage.memory_peak);
 }
 
+// In Python, in C, in the parser, in destructors: an exception, and the program goes on.
 #[test]
-fn recursion_ends_the_program_alone() {
+fn recursion_is_an_exception_wherever_it_happens() {
     check("def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError as e: print(e)", "maximum recursion depth exceeded\n");
+    for code in [
+        "import json; json.loads('[' * 10 ** 5)",
+        "import json; json.dumps(nested([]))",
+        "repr(nested([]))",
+        "nested([]) == nested([])",
+        "import pickle; pickle.dumps(nested([]))",
+        "import ast; ast.parse('+'.join('a' * 50000))",
+        "import copy; copy.deepcopy(nested([]))",
+        "import re; re.compile('(' * 5000 + ')' * 5000)",
+        "class A:\n    def __getattr__(self, n): return getattr(self, n)\nsys.setrecursionlimit(10 ** 8)\nA().x",
+        "class A:\n    def __add__(self, n): return self + n\nsys.setrecursionlimit(10 ** 8)\nA() + 1",
+        "def f(n): return sorted([n], key=lambda n: f(n))\nsys.setrecursionlimit(10 ** 8)\nf(0)",
+        "def f(n): exec('f(n)')\nsys.setrecursionlimit(10 ** 8)\nf(0)",
+        "eval('-' * 10 ** 5 + '1')",
+        "eval('(' * 10 ** 5 + ')' * 10 ** 5)",
+    ] {
+        let code = code.replace('\n', "\n    ");
+        let code = format!(
+            "import sys\ndef nested(x):\n    for _ in range(10 ** 5): x = [x]\n    return x\n\
+             try:\n    {code}\n    print('no end')\nexcept (RecursionError, MemoryError, SyntaxError) as e: print('refused')\n"
+        );
+        check(&code, "refused\n");
+    }
+    check("x = []\nfor _ in range(10 ** 6): x = [x]\ndel x\nprint('gone')", "gone\n");
+    check("def f(n): return sorted([n], key=lambda n: f(n - 1) if n else 0)[0]\nprint(f(400))", "400\n");
+}
+
+#[test]
+fn recursion_without_end_ends_the_program_alone() {
     for code in [
         "import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)",
         "x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)",
         "import json; json.loads('[' * 10 ** 6)",
-        "eval('(' * 10 ** 5 + ')' * 10 ** 5)",
-        "class A:\n    def __getattr__(self, n): return getattr(self, n)\nA().x",
     ] {
         let output = strict().python(code).unwrap();
         assert!(!output.status.success(), "{code}");

@@ -4,6 +4,7 @@
 //! file taken from it.
 
 mod snapshot;
+mod stack;
 mod wasi;
 
 use std::fs;
@@ -106,6 +107,7 @@ fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(include_str!("python.rs"));
     hasher.update(include_str!("python/snapshot.rs"));
+    hasher.update(include_str!("python/stack.rs"));
     hasher.update(include_str!("python/wasi.rs"));
     for file in files(&home())?.into_iter().filter(|file| file.extension().is_none_or(|ext| ext != "md")) {
         hasher.update(file.strip_prefix(root())?.to_string_lossy().as_bytes());

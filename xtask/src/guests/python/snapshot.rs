@@ -6,6 +6,7 @@
 
 use wasmi::{Config, Engine, Linker, Module, Store};
 
+use super::stack;
 use super::wasi::{World, define};
 
 const ENTRY: &str = "bashkit_run";
@@ -21,11 +22,12 @@ const DATA_COUNT: u8 = 12;
 
 /// Runs the glue in the module and gives the module as it is then.
 pub(super) fn take(wasm: &[u8], library: &[u8], glue: &[(String, Vec<u8>)]) -> crate::Fallible<Vec<u8>> {
-    let (printed, memory) = run(wasm, library, BOOT, "/usr/lib/sandlite", glue)?;
+    let (printed, mut memory) = run(wasm, library, BOOT, "/usr/lib/sandlite", glue)?;
     if !printed.is_empty() {
         return Err(format!("the glue complains:\n{}", String::from_utf8_lossy(&printed)).into());
     }
-    rewrite(wasm, &memory)
+    stack::widen(&mut memory)?;
+    stack::make_visible(&rewrite(wasm, &memory)?)
 }
 
 /// Compiles modules to a zip of bytecode that the interpreter can import from.
@@ -112,7 +114,7 @@ fn rewrite(wasm: &[u8], memory: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Er
     Ok(out)
 }
 
-fn section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
+pub(super) fn section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
     out.push(id);
     write_number(out, body.len());
     out.extend_from_slice(body);
@@ -175,7 +177,7 @@ fn read_number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-fn write_number(out: &mut Vec<u8>, mut value: usize) {
+pub(super) fn write_number(out: &mut Vec<u8>, mut value: usize) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -183,7 +185,7 @@ fn write_number(out: &mut Vec<u8>, mut value: usize) {
     out.push(value as u8);
 }
 
-fn write_signed(out: &mut Vec<u8>, mut value: i64) {
+pub(super) fn write_signed(out: &mut Vec<u8>, mut value: i64) {
     loop {
         let byte = (value & 0x7f) as u8;
         value >>= 7;
