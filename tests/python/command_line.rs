@@ -124,3 +124,17 @@ fn runs_are_recorded_as_python() {
     let run = sandbox.history(1).unwrap().remove(0);
     assert_eq!((run.name.as_str(), run.exit_code), ("python", Some(0)));
 }
+
+// `json.tool` closes its output itself.
+#[test]
+fn a_closed_output_is_no_failure() {
+    let output = sandbox().bash("echo '{\"a\": 1}' | python3 -m json.tool --compact; echo ${PIPESTATUS[1]}").unwrap();
+    assert_eq!(texts(&output), ("{\"a\":1}\n0\n".to_owned(), String::new()));
+    check("import sys; print(1); sys.stdout.close()", "1\n");
+    check("import sys; print(1); sys.stdout = None", "1\n");
+}
+
+#[test]
+fn code_may_be_indented() {
+    check("\n    x = 1\n    if x:\n        print('dedented')\n", "dedented\n");
+}

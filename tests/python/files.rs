@@ -99,3 +99,16 @@ fn packages_are_found_in_the_users_site() {
     sandbox.fs().write(&format!("{site}/__init__.py"), "NAME = 'thing'").unwrap();
     assert_eq!(texts(&sandbox.python("import thing; print(thing.NAME)").unwrap()).0, "thing\n");
 }
+
+#[test]
+fn a_copied_tree_keeps_its_permissions() {
+    let code = "import os, shutil\nos.makedirs('a/b')\nopen('a/b/f', 'w').write('x')\nos.chmod('a/b/f', 0o640)\nos.symlink('f', 'a/b/l')\n\
+                shutil.copytree('a', 'c', symlinks=True)\nprint(oct(os.stat('c/b/f').st_mode), open('c/b/f').read(), os.readlink('c/b/l'))\n\
+                with os.scandir('a/b') as entries: print(sorted((e.name, e.is_symlink(), oct(e.stat().st_mode)) for e in entries))";
+    check(code, "0o100640 x f\n[('f', False, '0o100640'), ('l', True, '0o100640')]\n");
+}
+
+#[test]
+fn the_environment_is_the_same_as_bytes() {
+    check("import os; os.environ['A'] = 'x'; print(os.environb[b'A'], os.path.expandvars(b'$A'))", "b'x' b'x'\n");
+}

@@ -110,3 +110,17 @@ fn a_broken_pipe_is_an_exception() {
         "broken\n",
     );
 }
+
+#[test]
+fn what_cannot_be_an_argument_is_refused_before_anything_ends() {
+    let code = "import os, subprocess, sys\n\
+        def refused(f, *args, **options):\n    try: f(*args, **options)\n    except ValueError as e: print(e)\n\
+        refused(os.execv, sys.executable, [])\nrefused(os.execv, sys.executable, [''])\n\
+        refused(os.execve, sys.executable, ['x'], {'A=B': 'c'})\nrefused(subprocess.run, ['true', 'a\\0b'])\n\
+        refused(subprocess.run, ['true'], env={'A': 'b\\0'})\n";
+    check(
+        code,
+        "execv: argv must not be empty\nexecv: argv first element cannot be empty\nillegal environment variable name\n\
+         embedded null byte\nembedded null byte\n",
+    );
+}

@@ -153,7 +153,7 @@ def _short_options(options, letters, args):
 
 def begin():
     """Take over what is new in this process: environment and directory. SIGPIPE becomes an exception, as always in Python."""
-    os.environ._data = _bashkit.load_environ()
+    os.environ._data = os.environb._data = _bashkit.load_environ()
     try:
         os.chdir(ask("begin"))
     except OSError:
@@ -208,6 +208,10 @@ def execute(options, program):
     if mode == "command":
         sys.argv = ["-c", *options.rest]
         _prepend(options, "")
+        if value[:1].isspace():
+            import textwrap
+
+            value = textwrap.dedent(value)
         run_source(value, "<string>", _main_module(importlib.machinery.BuiltinImporter), options.echo)
         return 0
     if mode == "module":
@@ -342,7 +346,9 @@ def end(status):
     if sum(gc.get_count()) > 0:
         gc.collect()
     try:
-        sys.stdout.flush()
+        # Whoever closed it has seen to it.
+        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
+            sys.stdout.flush()
     except (OSError, ValueError, AttributeError) as error:
         print(f"Exception ignored while flushing sys.stdout:\n{type(error).__name__}: {error}", file=sys.stderr)
         status = 120

@@ -20,6 +20,20 @@ zipfile.bz2 = _Later("bz2")
 pathlib.pwd = _Later("pwd")
 pathlib.grp = _Later("grp")
 
+
+def owner(self, *, follow_symlinks=True):
+    """Return the login name of the file owner."""
+    return pathlib.pwd.getpwuid(self.stat(follow_symlinks=follow_symlinks).st_uid).pw_name
+
+
+def group(self, *, follow_symlinks=True):
+    """Return the group name of the file gid."""
+    return pathlib.grp.getgrgid(self.stat(follow_symlinks=follow_symlinks).st_gid).gr_name
+
+
+# Which of two it has was decided when the class was made.
+pathlib.Path.owner, pathlib.Path.group = owner, group
+
 shutil._BZ2_SUPPORTED = shutil._LZMA_SUPPORTED = True
 for _name, _compress, _suffixes, _words in (
     ("bztar", "bzip2", [".tar.bz2", ".tbz2"], "bzip2'ed tar-file"),

@@ -2,6 +2,7 @@
 
 import os
 import posix
+import types
 from errno import ENOENT, ENOTTY
 from struct import Struct
 
@@ -40,13 +41,23 @@ def _result(answer):
 
 def stat(path, *, dir_fd=None, follow_symlinks=True):
     if isinstance(path, int):
+        if isinstance(path, bool):
+            import warnings
+
+            warnings.warn("bool is used as a file descriptor", RuntimeWarning, stacklevel=2)
         return fstat(path)
     if dir_fd is not None:
         return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
     return _result(ask("stat", 1 if follow_symlinks else 0, rest=_absolute(path), path=path))
 
 
+def _check_path(function, path):
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"{function}: path should be string, bytes or os.PathLike, not {type(path).__name__}")
+
+
 def lstat(path, *, dir_fd=None):
+    _check_path("lstat", path)
     return stat(path, dir_fd=dir_fd, follow_symlinks=False)
 
 
@@ -54,7 +65,79 @@ def fstat(fd):
     return _result(ask("fstat", fd))
 
 
+class DirEntry:
+    """What `scandir` finds. Its `stat` is ours: the interpreter's own has no permissions."""
+
+    __slots__ = ("name", "path", "_entry", "_stats")
+
+    def __init__(self, entry):
+        self.name, self.path, self._entry, self._stats = entry.name, entry.path, entry, {}
+
+    def __fspath__(self):
+        return self.path
+
+    def __repr__(self):
+        return repr(self._entry)
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("cannot pickle 'DirEntry' object")
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    def inode(self):
+        return self._entry.inode()
+
+    def is_dir(self, *, follow_symlinks=True):
+        return self._entry.is_dir(follow_symlinks=follow_symlinks)
+
+    def is_file(self, *, follow_symlinks=True):
+        return self._entry.is_file(follow_symlinks=follow_symlinks)
+
+    def is_symlink(self):
+        return self._entry.is_symlink()
+
+    def is_junction(self):
+        return False
+
+    def stat(self, *, follow_symlinks=True):
+        follow_symlinks = bool(follow_symlinks)
+        found = self._stats.get(follow_symlinks)
+        if found is None:
+            found = self._stats[follow_symlinks] = stat(self.path, follow_symlinks=follow_symlinks)
+        return found
+
+
+DirEntry.__module__ = "posix"
+
+
+class _Scan:
+    def __init__(self, entries):
+        self._entries = entries
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return DirEntry(next(self._entries))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._entries.close()
+
+    def close(self):
+        self._entries.close()
+
+
+def scandir(path=None):
+    entries = posix.scandir(path)
+    # Entries of a descriptor have no path that could be asked for.
+    return entries if isinstance(path, int) else _Scan(entries)
+
+
 def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
+    _check_path("access", path)
     try:
         bits = stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks).st_mode
     except (OSError, ValueError):
@@ -96,9 +179,12 @@ def umask(mask):
 # WASI creates files and directories with the permissions of the umask alone; what the caller asks for comes after.
 def open(path, flags, mode=0o777, *, dir_fd=None):
     if not flags & os.O_CREAT or dir_fd is not None:
-        return posix.open(path, flags, mode, dir_fd=dir_fd)
+        fd = posix.open(path, flags, mode, dir_fd=dir_fd)
+        _note(fd, False)
+        return fd
     fresh = bool(flags & os.O_EXCL) or not os.path.lexists(path)
     fd = posix.open(path, flags, mode)
+    _note(fd, False)
     if fresh and mode != 0o666:
         fchmod(fd, mode & ~_current_umask())
     return fd
@@ -117,7 +203,10 @@ def _current_umask():
 
 
 def pipe():
-    return _pair(ask("pipe"))
+    ends = _pair(ask("pipe"))
+    for fd in ends:
+        _note(fd, False)
+    return ends
 
 
 def pipe2(flags):
@@ -217,7 +306,7 @@ def install():
     """Put these functions into `os`, and into the sets that say what they can do."""
     capabilities = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
     for function in (
-        stat, lstat, fstat, access, chmod, fchmod, lchmod, chown, lchown, umask, open, mkdir, pipe, pipe2, dup, dup2,
+        stat, lstat, fstat, scandir, access, chmod, fchmod, lchmod, chown, lchown, umask, open, mkdir, pipe, pipe2, dup, dup2,
         set_inheritable, get_inheritable, getpid, getppid, getpgrp, getpgid, setpgid, setsid, getuid, getgroups, getresuid,
         getlogin, uname, cpu_count, sched_getaffinity, get_terminal_size, getloadavg,
     ):  # fmt: skip
@@ -230,6 +319,7 @@ def install():
         setattr(os, function.__name__, function)
     os.supports_follow_symlinks |= {stat, chmod, chown, access}
     os.supports_fd |= {stat, chmod}
+    os.DirEntry = DirEntry
     os.geteuid = os.getgid = os.getegid = getuid
     os.getresgid = getresuid
     os.process_cpu_count = cpu_count

@@ -33,7 +33,32 @@ def _list(items):
 def _environment(env):
     if env is None:
         return [name + b"=" + value for name, value in os.environ._data.items()]
-    return [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()]
+    return [_name(name) + b"=" + _text(value) for name, value in env.items()]
+
+
+def _text(value):
+    value = os.fsencode(value)
+    if b"\0" in value:
+        raise ValueError("embedded null byte")
+    return value
+
+
+def _name(name):
+    name = _text(name)
+    if b"=" in name:
+        raise ValueError("illegal environment variable name")
+    return name
+
+
+def _arguments(function, args):
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"{function}: argv must be a tuple or list")
+    if not args:
+        raise ValueError(f"{function}: argv must not be empty")
+    args = [_text(arg) for arg in args]
+    if not args[0]:
+        raise ValueError(f"{function}: argv first element cannot be empty")
+    return args
 
 
 def _request(path, cwd, args, env, actions=(), flags=0):
@@ -94,14 +119,14 @@ def fork_exec(
     actions += [(_CLOSE, fd, 0) for fd in _to_close(kept)]
     actions += [(_DUP, fd, fd) for fd in kept]
     flags = _NEW_GROUP if start_new_session or process_group == 0 else 0
-    env = _environment(None) if env is None else list(env)
-    args = [os.fsencode(arg) for arg in args]
+    env = _environment(None) if env is None else [_text(variable) for variable in env]
+    args, executables = [_text(arg) for arg in args], [_text(executable) for executable in executables]
     old_umask = os.umask(umask) if umask >= 0 else None
     failure = None
     try:
         for executable in executables:
             try:
-                return _start(os.fsencode(executable), args, env, directory, actions, flags)
+                return _start(executable, args, env, directory, actions, flags)
             except OSError as error:
                 if failure is None or error.errno not in (errno.ENOENT, errno.ENOTDIR):
                     failure = error.errno
@@ -180,24 +205,24 @@ def system(command):
     return status
 
 
-def _become(path, args, env):
+def _become(function, path, args, env):
+    path, args, env = _text(path), _arguments(function, args), _environment(env)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    args = [os.fsencode(arg) for arg in args]
     actions = [(_CLOSE, fd, 0) for fd in _to_close(_inheritable)]
     ask("signal_action", signal.SIGPIPE, _DEFAULT)
     try:
-        ask("exec", rest=_request(os.fsencode(path), os.getcwdb(), args, env, actions), path=path)
+        ask("exec", rest=_request(path, os.getcwdb(), args, env, actions), path=os.fsdecode(path))
     finally:
         ask("signal_action", signal.SIGPIPE, _IGNORE)
 
 
 def execv(path, args):
-    _become(path, args, _environment(None))
+    _become("execv", path, args, None)
 
 
 def execve(path, args, env):
-    _become(path, args, _environment(env))
+    _become("execve", path, args, env)
 
 
 def posix_spawn(path, argv, env, *, file_actions=(), setpgroup=None, **options):
@@ -210,7 +235,7 @@ def posix_spawn(path, argv, env, *, file_actions=(), setpgroup=None, **options):
         else:
             raise NotImplementedError("posix_spawn: opening files is not supported in the sandbox")
     actions += [(_CLOSE, fd, 0) for fd in _to_close(_inheritable | {fd for kind, fd, _ in actions if kind == _DUP})]
-    args = [os.fsencode(arg) for arg in argv]
+    args = _arguments("posix_spawn", argv)
     flags = _NEW_GROUP if setpgroup == 0 else 0
     return _start(os.fsencode(path), args, _environment(env), os.getcwdb(), actions, flags)
 
