@@ -124,9 +124,9 @@ pub(crate) enum Verb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db pip install ./six-1.17.0-py2.py3-none-any.whl   a wheel of this machine
-  sandlite --db agent.db pip install rich                                by name, with what it needs
-  sandlite --db agent.db pip uninstall rich                              gone again")]
+  sandlite --db agent.db pip install ./NAME.whl   a wheel of this machine
+  sandlite --db agent.db pip install rich         by name, with what it needs
+  sandlite --db agent.db pip uninstall rich       gone again")]
 pub(crate) struct Pip {
     #[command(subcommand)]
     pub(crate) verb: PipVerb,

@@ -1,6 +1,7 @@
 //! What Sandlite promises of Python, one file per promise.
 
 mod command_line;
+mod cpython;
 mod files;
 mod isolation;
 mod library;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod cpython_tests;
 mod demo;
 mod guests;
 mod record;
@@ -24,6 +25,8 @@ Usage: cargo xtask <command>
   guests    build the programs of the sandbox to WebAssembly
   wheel     build the Python package, with the guests inside
   bench     measure: what a command costs, what a preset costs
+  cpython-tests [PART]…
+            CPython's own tests inside the sandbox, fetched from Debian
   record    ask the machine's real bash what each case of tests/bash does
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         "guests" => guests::build().map(drop),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
+        "cpython-tests" => cpython_tests::cpython_tests(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
