@@ -64,7 +64,7 @@ impl Cache {
     /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.
     pub(super) fn module(&self, engine: &Engine, guest: &'static Guest, progress: Option<&Progress>) -> Result<Module, Error> {
         let name = file_name(engine, guest);
-        if let Some(module) = self.load(engine, &name).or_else(|| self.from_shipped(engine, guest, &name)) {
+        if let Some(module) = self.load(engine, &name).or_else(|| self.load_shipped(engine, guest, &name)) {
             return Ok(module);
         }
         if let Some(progress) = progress {
@@ -83,7 +83,7 @@ impl Cache {
 
     // A guest that came compiled with this program. It is unpacked once, under a name of its own: what is compiled here, for
     // this very machine, is preferred.
-    fn from_shipped(&self, engine: &Engine, guest: &'static Guest, name: &str) -> Option<Module> {
+    fn load_shipped(&self, engine: &Engine, guest: &'static Guest, name: &str) -> Option<Module> {
         let shipped = self.shipped.as_deref()?;
         let name = format!("shipped-{name}");
         if let Some(module) = self.load(engine, &name) {
