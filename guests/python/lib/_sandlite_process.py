@@ -33,7 +33,7 @@ def _list(items):
 def _environment(env):
     if env is None:
         return [name + b"=" + value for name, value in os.environ._data.items()]
-    return [_name(name) + b"=" + _text(value) for name, value in env.items()]
+    return [_name(name) + b"=" + _text(value) for name, value in zip(env.keys(), env.values())]
 
 
 def _text(value):
