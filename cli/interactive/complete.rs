@@ -41,7 +41,7 @@ pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec
         let is_directory = match entry.kind {
             FileType::Directory => true,
             FileType::Symlink => sandbox.fs().metadata(&format!("{directory}/{}", entry.name)).is_ok_and(|stat| stat.is_dir()),
-            FileType::File => false,
+            FileType::File | FileType::Fifo => false,
         };
         format!("{typed}{}{}", quoted(&entry.name), if is_directory { "/" } else { "" })
     });

@@ -143,6 +143,7 @@ fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
         FileType::File => "file",
         FileType::Directory => "directory",
         FileType::Symlink => "symlink",
+        FileType::Fifo => "fifo",
     })
 }
 

@@ -10,6 +10,7 @@ pub(crate) const S_IFMT: u32 = 0o170_000;
 pub(crate) const S_IFDIR: u32 = 0o040_000;
 pub(crate) const S_IFREG: u32 = 0o100_000;
 pub(crate) const S_IFLNK: u32 = 0o120_000;
+pub(crate) const S_IFIFO: u32 = 0o010_000;
 
 /// What an inode is. Only these are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,15 +21,18 @@ pub enum FileType {
     Directory,
     /// A symbolic link.
     Symlink,
+    /// A pipe with a name. Only the name is stored: what goes through it never reaches the database.
+    Fifo,
 }
 
 impl FileType {
-    /// The type in a mode; what AgentFS can store and we cannot (devices, pipes, sockets) reads as an empty file.
+    /// The type in a mode; what AgentFS can store and we cannot (devices, sockets) reads as an empty file.
     #[must_use]
     pub fn of_mode(mode: u32) -> Self {
         match mode & S_IFMT {
             S_IFDIR => Self::Directory,
             S_IFLNK => Self::Symlink,
+            S_IFIFO => Self::Fifo,
             _ => Self::File,
         }
     }
@@ -40,6 +44,7 @@ impl FileType {
             Self::File => S_IFREG,
             Self::Directory => S_IFDIR,
             Self::Symlink => S_IFLNK,
+            Self::Fifo => S_IFIFO,
         }
     }
 }

@@ -126,6 +126,11 @@ impl Transaction {
         self.run(|store| store.create(dir, name, mode, uid, gid))
     }
 
+    /// A new pipe with a name. Its rows say that it is one; what goes through it is the caller's business.
+    pub fn mkfifo(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
+        self.run(|store| store.mkfifo(dir, name, mode, uid, gid))
+    }
+
     /// A new directory.
     pub fn mkdir(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
         self.run(|store| store.mkdir(dir, name, mode, uid, gid))

@@ -1,6 +1,6 @@
 //! Processes, pipes and signals are real.
 
-use super::{bash, check};
+use super::{bash, check, sandbox};
 
 #[test]
 fn a_pipeline_runs_at_the_same_time_and_ends_with_its_reader() {
@@ -49,4 +49,30 @@ fn a_script_file_runs_by_its_first_line() {
 #[test]
 fn descriptor_three_is_the_scripts() {
     check("exec 3> f; echo three >&3; exec 3>&-; cat f; echo x > g; cat g", "three\nx\n");
+}
+
+#[test]
+fn a_pipe_with_a_name_joins_two_commands() {
+    let output = bash("mkfifo p; echo through > p & cat p; wait; test -p p && echo still there");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "through\nstill there\n");
+}
+
+#[test]
+fn a_pipe_with_a_name_opened_for_both_waits_for_nobody() {
+    let output = bash("mkfifo p; exec 7<>p; echo token >&7; read -u 7 word; echo $word");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "token\n");
+}
+
+#[test]
+fn the_name_of_a_pipe_stays_and_its_bytes_do_not() {
+    let sandbox = sandbox();
+    sandbox.bash("mkfifo /p; exec 7<>/p; echo lost >&7").unwrap();
+    let output = sandbox.bash("exec 7<>/p; read -t 0.01 -u 7 word; echo \"$? [$word]\"; stat -c %F /p").unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "142 []\nfifo\n");
+    assert_eq!(sandbox.fs().symlink_metadata("/p").unwrap().file_type(), runtime::FileType::Fifo);
+}
+
+#[test]
+fn who_waits_at_a_pipe_with_a_name_can_be_ended() {
+    assert_eq!(bash("mkfifo p; timeout 0.1 cat p; echo $?").stdout, b"124\n");
 }

@@ -134,6 +134,8 @@ fn copy_tree(sandbox: &Sandbox, from: &str, to: &str) -> anyhow::Result<()> {
             }
             runtime::FileType::File => drop(files.copy(&found.path, &target)?),
             runtime::FileType::Symlink => files.symlink(&files.read_link(&found.path)?, &target)?,
+            // A pipe has nothing to copy.
+            runtime::FileType::Fifo => {}
         }
     }
     Ok(())

@@ -151,7 +151,7 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
         FileType::Directory => printer.paint(Colour::Blue, name),
         FileType::Symlink => printer.paint(Colour::Cyan, name),
         FileType::File if stat.mode & 0o111 != 0 => printer.paint(Colour::Green, name),
-        FileType::File => name.into_owned(),
+        FileType::File | FileType::Fifo => name.into_owned(),
     }
 }
 
@@ -160,6 +160,7 @@ fn kind(stat: &Stat) -> &'static str {
         FileType::File => "file",
         FileType::Directory => "directory",
         FileType::Symlink => "symlink",
+        FileType::Fifo => "fifo",
     }
 }
 
@@ -176,6 +177,7 @@ fn mode(stat: &Stat) -> String {
         FileType::File => '-',
         FileType::Directory => 'd',
         FileType::Symlink => 'l',
+        FileType::Fifo => 'p',
     };
     let bits = (0..9).rev().zip("rwxrwxrwx".chars()).map(|(bit, letter)| if stat.mode >> bit & 1 == 1 { letter } else { '-' });
     std::iter::once(first).chain(bits).collect()

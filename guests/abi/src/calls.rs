@@ -32,6 +32,7 @@ mod raw {
         pub fn stat(path: *const u8, length: usize, follow: u32, out: *mut [u8; 72]) -> u32;
         pub fn fstat(fd: u32, out: *mut [u8; 72]) -> u32;
         pub fn chmod(path: *const u8, length: usize, follow: u32, mode: u32) -> u32;
+        pub fn mkfifo(path: *const u8, length: usize, mode: u32) -> u32;
         pub fn chown(path: *const u8, length: usize, follow: u32, uid: u32, gid: u32) -> u32;
         pub fn tools(as_json: u32, length: *mut usize) -> u32;
         pub fn tool(name: *const u8, name_length: usize, args: *const u8, args_length: usize, length: *mut usize) -> u32;
@@ -217,6 +218,12 @@ pub fn fstat(fd: u32) -> Result<Stat, Errno> {
     // SAFETY: the result outlives the call.
     check(unsafe { raw::fstat(fd, &raw mut out) })?;
     Ok(Stat::decode(&out))
+}
+
+/// Makes a pipe with a name; what the mask of this process takes from `mode` is gone.
+pub fn mkfifo(path: &[u8], mode: u32) -> Result<(), Errno> {
+    // SAFETY: the path outlives the call.
+    check(unsafe { raw::mkfifo(path.as_ptr(), path.len(), mode) })
 }
 
 /// Sets the permissions of the file at an absolute path.

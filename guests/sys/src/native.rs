@@ -329,6 +329,13 @@ pub fn fstat(fd: u32) -> io::Result<Stat> {
     }
 }
 
+/// Makes a pipe with a name.
+pub fn mkfifo(path: &Path, mode: u32) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: the path outlives the call.
+    check(unsafe { libc::mkfifo(path.as_ptr(), mode as libc::mode_t) }).map(drop)
+}
+
 /// Sets the permissions of a file.
 pub fn chmod(path: &Path, follow: bool, mode: u32) -> io::Result<()> {
     let path = c_path(path)?;

@@ -147,6 +147,11 @@ pub fn fstat(fd: u32) -> io::Result<Stat> {
     calls::fstat(fd).map_err(error)
 }
 
+/// Makes a pipe with a name.
+pub fn mkfifo(path: &Path, mode: u32) -> io::Result<()> {
+    calls::mkfifo(&absolute(path)?, mode).map_err(error)
+}
+
 /// Sets the permissions of a file.
 pub fn chmod(path: &Path, follow: bool, mode: u32) -> io::Result<()> {
     calls::chmod(&absolute(path)?, follow, mode).map_err(error)

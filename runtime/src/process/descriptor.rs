@@ -48,6 +48,8 @@ pub(crate) enum Object {
     Reader(PipeReader),
     /// The writing end of a pipe.
     Writer(PipeWriter),
+    /// A pipe with a name, opened for both.
+    Both(PipeReader, PipeWriter),
     /// A device.
     Device(Device),
     /// The command's own stdout or stderr.

@@ -2,9 +2,9 @@
 //!
 //! Knows nothing of descriptor numbers; `descriptor.rs` holds the ends. A pipe is closed by dropping its last end.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::tree::MemoryCharge;
 use super::wait::Waiters;
@@ -24,11 +24,30 @@ struct Pipe {
 #[derive(Debug)]
 struct PipeState {
     buffer: VecDeque<u8>,
-    has_reader: bool,
-    has_writer: bool,
+    readers: usize,
+    writers: usize,
+    // How often each end was opened, ever: a pipe with a name is waited for, and who came may be gone already.
+    read_opens: u64,
+    write_opens: u64,
     /// A reader found nothing, and nothing was written since.
     is_wanted: bool,
     on_demand: Option<OnDemand>,
+}
+
+impl PipeState {
+    /// Nothing in it, and so many of each end.
+    fn opened(ends: usize) -> Self {
+        let opens = ends as u64;
+        Self {
+            buffer: VecDeque::new(),
+            readers: ends,
+            writers: ends,
+            read_opens: opens,
+            write_opens: opens,
+            is_wanted: false,
+            on_demand: None,
+        }
+    }
 }
 
 /// Whoever fills a pipe only when it is asked for.
@@ -53,17 +72,76 @@ pub(crate) struct PipeWriter(Arc<Pipe>);
 pub(crate) fn pipe(charge: Option<MemoryCharge>) -> (PipeReader, PipeWriter) {
     let pipe = Arc::new(Pipe {
         _charge: charge,
-        state: Mutex::new(PipeState {
-            buffer: VecDeque::new(),
-            has_reader: true,
-            has_writer: true,
-            is_wanted: false,
-            on_demand: None,
-        }),
+        state: Mutex::new(PipeState::opened(1)),
         readers: Waiters::default(),
         writers: Waiters::default(),
     });
     (PipeReader(Arc::clone(&pipe)), PipeWriter(pipe))
+}
+
+/// The pipes with names that a command's processes have open, by inode.
+#[derive(Debug, Default)]
+pub(crate) struct Fifos(Mutex<HashMap<u64, Weak<Pipe>>>);
+
+impl Fifos {
+    /// The pipe behind an inode, without ends if nobody has it open; `charge` pays for a new one.
+    pub(crate) fn get(&self, ino: u64, charge: impl FnOnce() -> Option<MemoryCharge>) -> Option<Fifo> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipe) = open.get(&ino).and_then(Weak::upgrade) {
+            return Some(Fifo(pipe));
+        }
+        open.retain(|_, pipe| pipe.strong_count() > 0);
+        let pipe = Arc::new(Pipe {
+            _charge: Some(charge()?),
+            state: Mutex::new(PipeState::opened(0)),
+            readers: Waiters::default(),
+            writers: Waiters::default(),
+        });
+        open.insert(ino, Arc::downgrade(&pipe));
+        Some(Fifo(pipe))
+    }
+}
+
+/// A pipe with a name, being opened.
+#[derive(Debug)]
+pub(crate) struct Fifo(Arc<Pipe>);
+
+impl Fifo {
+    /// Opens the end that reads; the number tells [`writer_came`](Self::writer_came) what was before.
+    pub(crate) fn reader(&self) -> (PipeReader, u64) {
+        let mut state = self.0.lock();
+        state.readers += 1;
+        state.read_opens += 1;
+        let before = if state.writers > 0 { 0 } else { state.write_opens };
+        drop(state);
+        self.0.writers.wake();
+        (PipeReader(Arc::clone(&self.0)), before)
+    }
+
+    /// Opens the end that writes; the number tells [`reader_came`](Self::reader_came) what was before.
+    pub(crate) fn writer(&self) -> (PipeWriter, u64) {
+        let mut state = self.0.lock();
+        state.writers += 1;
+        state.write_opens += 1;
+        let before = if state.readers > 0 { 0 } else { state.read_opens };
+        drop(state);
+        self.0.readers.wake();
+        (PipeWriter(Arc::clone(&self.0)), before)
+    }
+
+    /// Whether the other end is open, or was since; registers the calling thread for the moment it is.
+    pub(crate) fn writer_came(&self, before: u64) -> bool {
+        self.0.readers.register();
+        let state = self.0.lock();
+        state.writers > 0 || state.write_opens > before
+    }
+
+    /// Whether the other end is open, or was since; registers the calling thread for the moment it is.
+    pub(crate) fn reader_came(&self, before: u64) -> bool {
+        self.0.writers.register();
+        let state = self.0.lock();
+        state.readers > 0 || state.read_opens > before
+    }
 }
 
 /// Nobody reads any more.
@@ -78,7 +156,7 @@ impl Pipe {
     // Whoever fills the pipe on demand has had his chance first.
     fn lock_for_reading(&self) -> MutexGuard<'_, PipeState> {
         let mut state = self.lock();
-        if !state.buffer.is_empty() || !state.has_writer {
+        if !state.buffer.is_empty() || state.writers == 0 {
             return state;
         }
         state.is_wanted = true;
@@ -94,7 +172,7 @@ impl PipeReader {
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
         let mut state = self.0.lock_for_reading();
         if state.buffer.is_empty() {
-            return (!state.has_writer).then_some(0);
+            return (state.writers == 0).then_some(0);
         }
         let length = buffer.len().min(state.buffer.len());
         let (front, back) = state.buffer.as_slices();
@@ -110,7 +188,7 @@ impl PipeReader {
     /// Bytes that can be read now; `None` when nothing can and a writer is still there.
     pub(crate) fn available(&self) -> Option<usize> {
         let state = self.0.lock_for_reading();
-        (!state.buffer.is_empty() || !state.has_writer).then_some(state.buffer.len())
+        (!state.buffer.is_empty() || state.writers == 0).then_some(state.buffer.len())
     }
 
     /// Registers the calling thread for the next change.
@@ -128,7 +206,7 @@ impl PipeWriter {
     /// Puts what fits: `None` when the pipe is full.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, Broken>> {
         let mut state = self.0.lock();
-        if !state.has_reader {
+        if state.readers == 0 {
             return Some(Err(Broken));
         }
         let length = bytes.len().min(CAPACITY.saturating_sub(state.buffer.len()));
@@ -146,7 +224,7 @@ impl PipeWriter {
     pub(crate) fn available(&self) -> Option<usize> {
         let state = self.0.lock();
         let room = CAPACITY.saturating_sub(state.buffer.len());
-        (room > 0 || !state.has_reader).then_some(room)
+        (room > 0 || state.readers == 0).then_some(room)
     }
 
     /// Registers the calling thread for the next change.
@@ -163,10 +241,13 @@ impl PipeWriter {
 impl Drop for PipeReader {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.has_reader = false;
-        state.buffer = VecDeque::new();
+        state.readers -= 1;
         // May hold the other end of this very pipe.
-        let on_demand = state.on_demand.take();
+        let mut on_demand = None;
+        if state.readers == 0 {
+            state.buffer = VecDeque::new();
+            on_demand = state.on_demand.take();
+        }
         drop(state);
         drop(on_demand);
         self.0.writers.wake();
@@ -175,7 +256,7 @@ impl Drop for PipeReader {
 
 impl Drop for PipeWriter {
     fn drop(&mut self) {
-        self.0.lock().has_writer = false;
+        self.0.lock().writers -= 1;
         self.0.readers.wake();
     }
 }
@@ -223,6 +304,25 @@ mod tests {
         assert_eq!(reader.try_read(&mut buffer), Some(9));
         assert_eq!(reader.try_read(&mut buffer), Some(0));
         assert!(writer.lock().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_pipe_with_a_name_has_many_ends_and_forgets_nobody_who_came() {
+        let fifo = Fifos::default();
+        assert!(fifo.get(7, || None).is_none());
+        let pipe = Fifo(Arc::clone(&pipe(None).0.0));
+        assert!(!pipe.writer_came(1));
+        let (reader, before) = pipe.reader();
+        assert!(!pipe.writer_came(before));
+        let (one, _) = pipe.writer();
+        let (two, _) = pipe.writer();
+        assert_eq!(one.try_write(b"a"), Some(Ok(1)));
+        drop(one);
+        assert_eq!(reader.try_read(&mut [0; 8]), Some(1));
+        assert_eq!(reader.try_read(&mut [0; 8]), None);
+        drop(two);
+        assert_eq!(reader.try_read(&mut [0; 8]), Some(0));
+        assert!(pipe.writer_came(before));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use abi::{Errno, WaitStatus, Waited};
 
+use super::pipe::Fifos;
 use super::table::{FIRST, Table};
 use super::wait::block;
 use super::{Fault, KeptState, Pid, Process, Turns, WaitFor};
@@ -38,6 +39,8 @@ pub(crate) struct Tree {
     pub(crate) session: Option<Arc<KeptState>>,
     /// Whose turn it is, in a deterministic run.
     pub(crate) turns: Option<Turns>,
+    /// The pipes with names that are open.
+    pub(crate) fifos: Fifos,
     table: Mutex<Table>,
     over: AtomicBool,
     alive: Arc<Alive>,
@@ -117,6 +120,7 @@ impl Tree {
             run,
             session,
             turns,
+            fifos: Fifos::default(),
             table: Mutex::default(),
             over: AtomicBool::new(false),
             alive: Arc::default(),

@@ -1,7 +1,7 @@
 //! Operations on whole files by path, for the embedding program: what a guest would do in several calls.
 
 use abi::Errno;
-use abi::stat::{S_IFDIR, S_IFLNK, S_IFMT, Stat};
+use abi::stat::{S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, Stat};
 use sqlite_fs::path::Last;
 use sqlite_fs::{Entry, FileType};
 
@@ -177,6 +177,7 @@ fn kind(bits: u32) -> FileType {
     match bits & S_IFMT {
         S_IFDIR => FileType::Directory,
         S_IFLNK => FileType::Symlink,
+        S_IFIFO => FileType::Fifo,
         _ => FileType::File,
     }
 }

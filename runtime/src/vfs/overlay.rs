@@ -183,6 +183,8 @@ impl Vfs {
         let ino = match mounts.kind(id)? {
             FileType::Directory => self.rows.mkdir(parent, &name, stat.mode & 0o777, uid, gid)?,
             FileType::Symlink => self.rows.symlink(parent, &name, &mounts.read_link(id)?, uid, gid)?,
+            // A directory of the host shows no pipes.
+            FileType::Fifo => return Err(FsError::NoEntry),
             FileType::File => {
                 let ino = self.rows.create(parent, &name, stat.mode & 0o777, uid, gid)?;
                 if let Err(error) = self.copy_content(mounts, id, ino, size) {

@@ -116,6 +116,14 @@ impl Vfs {
         self.rows.mkdir(parent, name, mode, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
     }
 
+    /// Creates a pipe with a name.
+    pub(crate) fn mkfifo(&self, base: Node, path: &str, mode: u32) -> Result<(), Errno> {
+        let at = self.resolve(base, path, Last::Entry)?;
+        let name = at.for_new().map_err(errno::from_fs)?;
+        let parent = self.row(at.parent)?;
+        self.rows.mkfifo(parent, name, mode, self.owner.uid, self.owner.gid).map(drop).map_err(errno::from_fs)
+    }
+
     /// Creates a symbolic link.
     pub(crate) fn symlink(&self, target: &str, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;

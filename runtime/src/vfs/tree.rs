@@ -88,6 +88,8 @@ pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str)
                     copy.symlinks += 1;
                     rows.symlink(into, &name, &target, USER_ID, USER_ID).map_err(failed(&child))?
                 }
+                // A directory of the host shows no pipes.
+                FileType::Fifo => continue,
                 FileType::File => {
                     make_room(rows, into, &name).map_err(failed(&child))?;
                     let fd = host.open_file(from.as_fd(), &name).map_err(failed(&child))?;

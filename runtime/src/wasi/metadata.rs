@@ -16,7 +16,7 @@ pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Errno> {
         Object::File(held) | Object::Directory(held) => call.state.tree.vfs.stat(held.node),
         Object::Bytes(bytes) => Ok(made_up(S_IFREG | 0o444, bytes.len() as u64)),
         Object::Device(_) => Ok(made_up(S_IFCHR | 0o666, 0)),
-        Object::Reader(_) | Object::Writer(_) | Object::Capture(_) => Ok(made_up(S_IFIFO | 0o600, 0)),
+        Object::Reader(_) | Object::Writer(_) | Object::Both(..) | Object::Capture(_) => Ok(made_up(S_IFIFO | 0o600, 0)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use abi::Errno;
-use abi::stat::S_IFDIR;
+use abi::stat::{S_IFDIR, S_IFIFO};
 use sqlite_fs::path::Last;
 
 use super::call::Call;
@@ -11,7 +11,9 @@ use super::files::directory;
 use super::metadata;
 use super::types;
 use crate::process::descriptor::{HeldNode, Object, OpenFile};
-use crate::process::{Fault, Pid, State};
+use crate::process::pipe::CAPACITY;
+use crate::process::wait::block;
+use crate::process::{Fault, MemoryCharge, Pid, State};
 use crate::vfs::{Node, ProcFile, Thing};
 
 /// A path argument: where it starts, and its text.
@@ -92,6 +94,9 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
         return Err(Errno::LOOP.into());
     }
     permit(stat.mode, readable && !is_directory, writable)?;
+    if let (Node::Row(ino), S_IFIFO) = (node, stat.kind()) {
+        return open_fifo(call, ino, readable, writable, flags.fd & types::FD_NONBLOCK != 0);
+    }
     let object = match vfs.thing(node) {
         _ if is_directory => Object::Directory(HeldNode::new(vfs, node)),
         Some(Thing::Standard(fd)) => return call.state.descriptors.get(*fd).map(Arc::clone).map_err(|_| Errno::NOENT.into()),
@@ -110,6 +115,33 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
         }
     };
     Ok(OpenFile::new(object, readable, writable, append))
+}
+
+/// Opens a pipe with a name; waits until somebody has opened its other end, as POSIX has it.
+fn open_fifo(call: &Call<'_>, ino: u64, readable: bool, writable: bool, nonblocking: bool) -> Result<Arc<OpenFile>, Fault> {
+    let (tree, process) = (&call.state.tree, &call.state.process);
+    let fifo = tree.fifos.get(ino, || MemoryCharge::take(tree, CAPACITY)).ok_or(Errno::NOMEM)?;
+    let object = match (readable, writable) {
+        (true, true) => Object::Both(fifo.reader().0, fifo.writer().0),
+        (false, true) => {
+            let (writer, before) = fifo.writer();
+            if nonblocking && !fifo.reader_came(u64::MAX) {
+                return Err(Errno::NXIO.into());
+            }
+            block(tree, process, None, || fifo.reader_came(before).then_some(()))?;
+            Object::Writer(writer)
+        }
+        _ => {
+            let (reader, before) = fifo.reader();
+            if !nonblocking {
+                block(tree, process, None, || fifo.writer_came(before).then_some(()))?;
+            }
+            Object::Reader(reader)
+        }
+    };
+    let file = OpenFile::new(object, readable, writable, false);
+    file.set_flags(false, nonblocking);
+    Ok(file)
 }
 
 // The sandbox's user owns everything in it: the owner's bits decide.

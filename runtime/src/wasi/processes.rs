@@ -205,6 +205,12 @@ pub(super) fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault>
     Ok(call.memory.write(out, &stat.encode())?)
 }
 
+/// `mkfifo`.
+pub(super) fn mkfifo(call: &mut Call<'_>, (pointer, length): (u32, u32), mode: u32) -> Result<(), Fault> {
+    let path = call.memory.path(pointer, length)?;
+    Ok(call.state.tree.vfs.mkfifo(ROOT_NODE, &path, mode & !call.state.umask)?)
+}
+
 /// `chmod`.
 pub(super) fn chmod(call: &mut Call<'_>, path: (u32, u32), follow: u32, mode: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;

@@ -158,6 +158,7 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "stat" (pointer: u32, length: u32, follow: u32, out: u32) => |call| processes::stat(call, (pointer, length), follow, out);
         "fstat" (fd: u32, out: u32) => |call| processes::fstat(call, fd, out);
         "chmod" (pointer: u32, length: u32, follow: u32, mode: u32) => |call| processes::chmod(call, (pointer, length), follow, mode);
+        "mkfifo" (pointer: u32, length: u32, mode: u32) => |call| processes::mkfifo(call, (pointer, length), mode);
         "chown" (pointer: u32, length: u32, follow: u32, uid: u32, gid: u32) => |call| processes::chown(call, (pointer, length), follow, uid, gid);
         "tools" (as_json: u32, out: u32) => |call| tools::list(call, as_json, out);
         "tool" (name: u32, name_length: u32, arguments: u32, arguments_length: u32, out: u32) => |call| tools::tool(call, (name, name_length), (arguments, arguments_length), out);

@@ -6,7 +6,7 @@ use rusqlite::params;
 
 use super::{InoMap, Store};
 use crate::error::{Fault, FsError};
-use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFLNK, S_IFREG};
+use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
 use crate::rows::{self, signed};
 
 /// Names of one inode, as on ext4.
@@ -173,8 +173,16 @@ impl Store {
     }
 
     pub(crate) fn create(&mut self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, Fault> {
+        self.create_as(S_IFREG, dir, name, mode, (uid, gid))
+    }
+
+    pub(crate) fn mkfifo(&mut self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, Fault> {
+        self.create_as(S_IFIFO, dir, name, mode, (uid, gid))
+    }
+
+    fn create_as(&mut self, kind: u32, dir: Ino, name: &str, mode: u32, (uid, gid): (u32, u32)) -> Result<Ino, Fault> {
         self.check_new(dir, name)?;
-        let ino = self.allocate(S_IFREG | (mode & 0o7777), 1, uid, gid, 0)?;
+        let ino = self.allocate(kind | (mode & 0o7777), 1, uid, gid, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
     }

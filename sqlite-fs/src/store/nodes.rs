@@ -60,7 +60,7 @@ impl Store {
         match node.stat.file_type() {
             FileType::File => Ok(node),
             FileType::Directory => Err(FsError::IsDirectory.into()),
-            FileType::Symlink => Err(FsError::Invalid.into()),
+            FileType::Symlink | FileType::Fifo => Err(FsError::Invalid.into()),
         }
     }
 

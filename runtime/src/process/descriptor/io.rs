@@ -28,7 +28,7 @@ impl OpenFile {
             return Err(Errno::BADF.into());
         }
         match &self.object {
-            Object::Reader(pipe) => {
+            Object::Reader(pipe) | Object::Both(pipe, _) => {
                 if let Some(length) = pipe.try_read(buffer) {
                     return Ok(length);
                 }
@@ -96,7 +96,7 @@ impl OpenFile {
             return Err(Errno::BADF.into());
         }
         match &self.object {
-            Object::Writer(pipe) => {
+            Object::Writer(pipe) | Object::Both(_, pipe) => {
                 let first = pipe.try_write(bytes);
                 let written = match first {
                     Some(written) => written,
@@ -183,8 +183,8 @@ impl OpenFile {
     /// Bytes that can be read or written without blocking; `None` when the call would block.
     pub(crate) fn ready(&self, for_writing: bool) -> Option<u64> {
         let room = match &self.object {
-            Object::Reader(pipe) if !for_writing => pipe.available()?,
-            Object::Writer(pipe) if for_writing => pipe.available()?,
+            Object::Reader(pipe) | Object::Both(pipe, _) if !for_writing => pipe.available()?,
+            Object::Writer(pipe) | Object::Both(_, pipe) if for_writing => pipe.available()?,
             _ => super::super::pipe::CAPACITY,
         };
         Some(room as u64)
@@ -195,6 +195,10 @@ impl OpenFile {
         match &self.object {
             Object::Reader(pipe) => pipe.register(),
             Object::Writer(pipe) => pipe.register(),
+            Object::Both(reader, writer) => {
+                reader.register();
+                writer.register();
+            }
             _ => {}
         }
     }
