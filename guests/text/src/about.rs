@@ -9,6 +9,7 @@ const HELP: &[(&str, &str)] = &[
     ("awk", include_str!("../help/awk.txt")),
     ("cmp", include_str!("../help/cmp.txt")),
     ("column", include_str!("../help/column.txt")),
+    ("diff3", include_str!("../help/diff3.txt")),
     ("file", include_str!("../help/file.txt")),
     ("gawk", include_str!("../help/awk.txt")),
     ("hd", include_str!("../help/hexdump.txt")),

@@ -12,6 +12,7 @@ pub mod compress;
 pub mod dc;
 pub mod decoder;
 pub mod diff;
+pub mod diff3;
 pub mod find;
 pub mod getopt;
 pub mod glob;
@@ -47,6 +48,7 @@ const UTILITIES: &[(&str, Utility)] = &[
     ("column", small::column::column),
     ("dc", dc::dc),
     ("diff", diff::diff),
+    ("diff3", diff3::diff3),
     ("egrep", grep::egrep),
     ("envsubst", small::envsubst),
     ("fgrep", grep::fgrep),

@@ -1,5 +1,6 @@
 //! Dates: the calendar, time zones, reading what people write, printing, and `date` itself.
 
+pub mod cal;
 pub mod calendar;
 mod format;
 mod read;

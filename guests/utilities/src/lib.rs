@@ -5,6 +5,7 @@
 //! It knows nothing of shells.
 
 mod absent;
+mod archive;
 mod basic;
 mod date;
 mod files;

@@ -217,6 +217,11 @@ impl Descriptor {
         Self { fd, owned: false }
     }
 
+    /// A descriptor that is now ours to close.
+    pub fn owned(fd: u32) -> Self {
+        Self { fd, owned: true }
+    }
+
     /// Opens a file as `flags` say; `mode` is for a new one.
     pub fn open(path: impl AsRef<Path>, flags: OpenFlags, mode: u32) -> io::Result<Self> {
         Ok(Self { fd: sys::open(path.as_ref(), flags, mode)?, owned: true })

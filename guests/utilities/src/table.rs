@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::program::run;
-use crate::{basic, date, files, identity, processes, text, tool, uutils};
+use crate::{archive, basic, date, files, identity, processes, text, tool, uutils};
 
 /// A utility: arguments in (its own name first), exit status out.
 type Program = fn(Vec<OsString>) -> i32;
@@ -18,12 +18,14 @@ macro_rules! programs {
 // Sorted by name: `find` searches by halves.
 programs! {
     "[" => files::test::bracket,
+    "ar" => archive::ar::main,
     "arch" => identity::arch,
     "b2sum" => text::checksum::b2sum,
     "base32" => text::encode::base32,
     "base64" => text::encode::base64,
     "basename" => basic::basename,
     "basenc" => uutils::basenc,
+    "cal" => date::cal::main,
     "cat" => text::cat::main,
     "chgrp" => files::chown::chgrp,
     "chmod" => files::chmod::main,
@@ -31,6 +33,7 @@ programs! {
     "cksum" => text::checksum::cksum,
     "comm" => text::comm::main,
     "cp" => files::cp::main,
+    "cpio" => archive::cpio::main,
     "csplit" => uutils::csplit,
     "cut" => text::cut::main,
     "date" => date::main,
@@ -44,21 +47,23 @@ programs! {
     "env" => processes::env::main,
     "expand" => text::tabs::expand,
     "expr" => text::expr::main,
-    "factor" => uutils::factor,
+    "factor" => uutils::factor_each,
     "false" => basic::r#false,
     "fmt" => text::fmt::main,
     "fold" => text::fold::main,
+    "getopt" => processes::getopt::main,
     "groups" => identity::groups,
     "head" => text::head::main,
     "hostid" => identity::hostid,
     "hostname" => identity::hostname,
     "id" => identity::id,
     "install" => files::install::main,
-    "join" => uutils::join,
+    "join" => uutils::join_two,
     "kill" => processes::kill::main,
     "link" => basic::link,
     "ln" => files::links::ln,
     "logname" => identity::logname,
+    "look" => text::look::main,
     "ls" => files::ls::ls,
     "md5sum" => text::checksum::md5sum,
     "mkdir" => files::make::mkdir,
@@ -71,10 +76,10 @@ programs! {
     "nohup" => processes::launch::nohup,
     "nproc" => identity::nproc,
     "numfmt" => text::numfmt::main,
-    "od" => uutils::od,
+    "od" => uutils::od_any,
     "paste" => text::paste::main,
     "pathchk" => uutils::pathchk,
-    "pr" => uutils::pr,
+    "pr" => text::pr::main,
     "printenv" => basic::printenv,
     "printf" => uutils::printf,
     "ptx" => uutils::ptx,
@@ -94,7 +99,7 @@ programs! {
     "shuf" => text::shuf::main,
     "sleep" => basic::sleep,
     "sort" => text::sort::main,
-    "split" => uutils::split,
+    "split" => text::split::main,
     "stat" => files::stat::main,
     "stdbuf" => processes::launch::stdbuf,
     "sum" => text::checksum::sum,
@@ -117,6 +122,8 @@ programs! {
     "unlink" => basic::unlink,
     "uptime" => identity::uptime,
     "users" => identity::users,
+    "uudecode" => archive::uu::uudecode,
+    "uuencode" => archive::uu::uuencode,
     "vdir" => files::ls::vdir,
     "wc" => text::wc::main,
     "who" => identity::who,

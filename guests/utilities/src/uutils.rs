@@ -54,14 +54,6 @@ utilities! {
     ];
     /// `pathchk`.
     pathchk, 1, uu_pathchk::uumain, "+pP", [("portability", No, 'x')];
-    /// `pr`.
-    pr, 1, uu_pr::uumain, "0123456789abcdD:e::fFh:i::JlL:mn::N:o:rs::S::tTvw:W:l:", [
-        ("pages", Needs, 'P'), ("columns", Needs, 'C'), ("across", No, 'a'), ("show-control-chars", No, 'c'), ("double-space", No, 'd'),
-        ("date-format", Needs, 'D'), ("expand-tabs", May, 'e'), ("form-feed", No, 'f'), ("header", Needs, 'h'), ("output-tabs", May, 'i'),
-        ("join-lines", No, 'J'), ("length", Needs, 'l'), ("merge", No, 'm'), ("number-lines", May, 'n'), ("first-line-number", Needs, 'N'),
-        ("indent", Needs, 'o'), ("no-file-warnings", No, 'r'), ("separator", May, 's'), ("sep-string", May, 'S'), ("omit-header", No, 't'),
-        ("omit-pagination", No, 'T'), ("show-nonprinting", No, 'v'), ("width", Needs, 'w'), ("page-width", Needs, 'W'),
-    ];
     /// `ptx`.
     ptx, 1, uu_ptx::uumain, "AF:GM:ORS:TW:b:i:fg:o:rtw:", [
         ("auto-reference", No, 'A'), ("traditional", No, 'G'), ("flag-truncation", Needs, 'F'), ("macro-name", Needs, 'M'), ("format", Needs, 'x'),
@@ -73,12 +65,62 @@ utilities! {
         ("force", No, 'f'), ("iterations", Needs, 'n'), ("size", Needs, 's'), ("remove", May, 'u'), ("verbose", No, 'v'), ("exact", No, 'x'),
         ("zero", No, 'z'), ("random-source", Needs, 'R'),
     ];
-    /// `split`.
-    split, 1, uu_split::uumain, "0123456789a:b:C:del:n:t:ux", [
-        ("suffix-length", Needs, 'a'), ("additional-suffix", Needs, 'A'), ("bytes", Needs, 'b'), ("line-bytes", Needs, 'C'), ("numeric-suffixes", May, 'd'),
-        ("hex-suffixes", May, 'x'), ("elide-empty-files", No, 'e'), ("filter", Needs, 'f'), ("lines", Needs, 'l'), ("number", Needs, 'n'),
-        ("separator", Needs, 't'), ("unbuffered", No, 'u'), ("verbose", No, 'v'), ("-io-blksize", Needs, 'B'),
-    ];
+}
+
+/// `join`, whose operands are counted here: in GNU's words.
+pub fn join_two(args: Args) -> Outcome {
+    let words = args.iter().skip(1);
+    let asks = words.clone().any(|word| matches!(word.to_str(), Some("--help" | "--version")));
+    let spec = Spec {
+        short: "a:e:i1:2:j:o:t:v:z",
+        long: &[
+            ("ignore-case", No, 'i'),
+            ("check-order", No, 'c'),
+            ("nocheck-order", No, 'n'),
+            ("header", No, 'h'),
+            ("zero-terminated", No, 'z'),
+        ],
+        help: "",
+    };
+    if !asks {
+        let given = options::parse(args.clone(), &spec)?;
+        match given.operands.as_slice() {
+            [_, _] => {}
+            [_, _, extra, ..] => return Err(program::extra_operand(extra)),
+            few => return Err(program::missing_operand(few.last())),
+        }
+    }
+    join(args)
+}
+
+/// `factor`, which says in GNU's words what is no number.
+pub fn factor_each(args: Args) -> Outcome {
+    let is_number = |word: &OsString| {
+        let text = program::bytes(word).strip_prefix(b"+").unwrap_or(program::bytes(word));
+        !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+    };
+    let (mut kept, mut wrong) = (Vec::new(), false);
+    let mut words = args.into_iter();
+    kept.extend(words.next());
+    for word in words {
+        if is_number(&word) || program::bytes(&word).starts_with(b"-") {
+            kept.push(word);
+        } else {
+            program::warn(format!("{} is not a valid positive integer", crate::quote::plain(&word)));
+            wrong = true;
+        }
+    }
+    // Without a number it would read them from standard input.
+    if wrong && kept.len() == 1 {
+        return Ok(1);
+    }
+    factor(kept).map(|status| status.max(i32::from(wrong)))
+}
+
+/// `od`, with the old name of an option.
+pub fn od_any(mut args: Args) -> Outcome {
+    args.iter_mut().skip(1).filter(|word| *word == "-B").for_each(|word| *word = "-o".into());
+    od(args)
 }
 
 fn without_options(args: Args, name: &str, main: fn(std::vec::IntoIter<OsString>) -> i32) -> Outcome {

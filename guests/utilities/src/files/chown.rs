@@ -27,6 +27,8 @@ const SPEC: Spec = Spec {
 };
 
 struct Job {
+    /// Which links `-R` follows: `H` those named, `L` all, `P` none.
+    walk: char,
     names: Names,
     user: Option<u32>,
     group: Option<u32>,
@@ -92,6 +94,7 @@ fn main(args: Args, group_only: bool) -> Outcome {
         from,
         follow: !given.has('h'),
         recursive: given.has('R'),
+        walk: given.options.iter().rev().map(|(letter, _)| *letter).find(|letter| "HLP".contains(*letter)).unwrap_or('P'),
         changes: given.has('c'),
         verbose: given.has('v'),
         silent: given.has('f'),
@@ -107,7 +110,7 @@ fn main(args: Args, group_only: bool) -> Outcome {
 
 impl Job {
     fn change(&mut self, path: &Path, named: bool) {
-        let follow = self.follow && (named || !self.recursive);
+        let follow = self.follow && (!self.recursive || self.walk == 'L' || named && self.walk == 'H');
         let stat = match sys::stat(path, follow) {
             Ok(stat) => stat,
             Err(error) => {

@@ -1,6 +1,6 @@
 //! `dd`: blocks from here to there.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::time::Instant;
 
@@ -222,7 +222,11 @@ impl Job {
     }
 
     fn open_output(&self) -> Result<Descriptor, i32> {
-        let Some(file) = &self.output else { return Ok(Descriptor::inherited(1)) };
+        let Some(file) = &self.output else {
+            let output = Descriptor::inherited(1);
+            self.seek_output(&output, OsStr::new("standard output"))?;
+            return Ok(output);
+        };
         let trouble = |error: &io::Error| fail(format!("failed to open {}: {}", quote::always(file), sys::message(error)));
         let keep = self.has("notrunc") || self.append || self.seek > 0;
         let flags = OpenFlags {
@@ -234,15 +238,21 @@ impl Job {
             ..OpenFlags::default()
         };
         let output = Descriptor::open(file, flags, 0o666).map_err(|error| trouble(&error))?;
-        if self.seek > 0 {
-            let at = if self.seek_bytes { self.seek } else { self.seek.saturating_mul(self.write_block as u64) };
-            if !self.has("notrunc") {
-                sys::truncate_fd(output.fd(), at).map_err(|error| trouble(&error))?;
-            }
-            move_to(&output, at)
-                .map_err(|error| fail(format!("{}: cannot seek: {}", quote::maybe(file), sys::message(&error))))?;
-        }
+        self.seek_output(&output, file)?;
         Ok(output)
+    }
+
+    fn seek_output(&self, output: &Descriptor, name: &OsStr) -> Result<(), i32> {
+        if self.seek == 0 {
+            return Ok(());
+        }
+        let at = if self.seek_bytes { self.seek } else { self.seek.saturating_mul(self.write_block as u64) };
+        let trouble = |error: io::Error| fail(format!("{}: cannot seek: {}", quote::always(name), sys::message(&error)));
+        let is_file = output.stat().is_ok_and(|stat| stat.kind() == sys::stat::S_IFREG);
+        if is_file && !self.has("notrunc") {
+            sys::truncate_fd(output.fd(), at).map_err(trouble)?;
+        }
+        move_to(output, at).map_err(trouble)
     }
 
     fn shown_input(&self) -> String {

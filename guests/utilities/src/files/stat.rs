@@ -40,13 +40,7 @@ pub fn main(args: Args) -> Outcome {
         return Err(usage("missing operand"));
     }
     let last = given.options.iter().rev().find(|(letter, _)| matches!(letter, 'c' | 'p'));
-    let custom = last.map(|(letter, value)| {
-        let mut text = bytes(value).to_vec();
-        if *letter == 'c' {
-            text.push(b'\n');
-        }
-        (text, *letter == 'p')
-    });
+    let custom = last.map(|(letter, value)| (bytes(value).to_vec(), *letter == 'p'));
     let mut job = Job { names: Names::load(), out: Output::new(), system: given.has('f') };
     let mut status = 0;
     for file in &given.operands {
@@ -63,7 +57,12 @@ pub fn main(args: Args) -> Outcome {
             }
         };
         match &custom {
-            Some((format, escapes)) => job.show(format, *escapes, file, &stat),
+            Some((format, escapes)) => {
+                job.show(format, *escapes, file, &stat);
+                if !escapes {
+                    job.out.byte(b'\n');
+                }
+            }
             None => {
                 let is_device = matches!(stat.kind(), 0o020_000 | 0o060_000);
                 let format = match (job.system, given.has('t')) {

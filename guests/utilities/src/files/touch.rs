@@ -25,14 +25,18 @@ const SPEC: Spec = Spec {
 
 /// Sets access and modification time in nanoseconds since 1970; `None` leaves one as it is.
 pub fn set_times(path: &Path, access: Option<i64>, modification: Option<i64>, follow: bool) -> io::Result<()> {
+    let times = stamps(access, modification);
+    utimensat(CWD, path, &times, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW }).map_err(io::Error::from)
+}
+
+fn stamps(access: Option<i64>, modification: Option<i64>) -> Timestamps {
     // The value that tells the system to leave a time alone, the same on Linux; wasi-libc's is another.
     let omit = rustix::fs::UTIME_OMIT;
     let time = |nanoseconds: Option<i64>| match nanoseconds {
         Some(value) => Timespec { tv_sec: value.div_euclid(1_000_000_000), tv_nsec: value.rem_euclid(1_000_000_000) as _ },
         None => Timespec { tv_sec: 0, tv_nsec: omit },
     };
-    let times = Timestamps { last_access: time(access), last_modification: time(modification) };
-    utimensat(CWD, path, &times, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW }).map_err(io::Error::from)
+    Timestamps { last_access: time(access), last_modification: time(modification) }
 }
 
 /// `touch`.
@@ -87,6 +91,11 @@ pub fn main(args: Args) -> Outcome {
         let path = Path::new(file);
         let follow = !given.has('h');
         if file == "-" {
+            let times = stamps(access.then_some(times.0), modification.then_some(times.1));
+            if let Err(error) = rustix::fs::futimens(std::io::stdout(), &times) {
+                warn(format!("setting times of {}: {}", quote::always(file), sys::message(&error.into())));
+                status = 1;
+            }
             continue;
         }
         if follow && !given.has('c') && sys::stat(path, true).is_err() {

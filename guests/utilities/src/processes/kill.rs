@@ -35,7 +35,8 @@ pub fn signal_number(text: &str) -> Option<u32> {
     })
 }
 
-fn signal_name(number: u32) -> Option<String> {
+/// The name of a signal, without `SIG`.
+pub fn signal_name(number: u32) -> Option<String> {
     NAMES.get(number as usize).map(|name| (*name).to_owned()).or_else(|| {
         (34..=64).contains(&number).then(|| if number == 34 { "RTMIN".into() } else { format!("RTMIN+{}", number - 34) })
     })

@@ -1,7 +1,7 @@
 //! `cut`: bytes or fields of each line.
 
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, bytes, open, or_stdin, usage, warn_file};
+use crate::program::{self, Args, Lines, Outcome, Output, bytes, open, or_stdin, usage, warn_file};
 use crate::quote;
 
 const SPEC: Spec = Spec {
@@ -131,6 +131,22 @@ pub fn main(args: Args) -> Outcome {
                 continue;
             }
         };
+        if fields && delimiter == end {
+            // Then lines are the fields, and the whole input is the one line.
+            let between = joint.as_deref().unwrap_or(std::slice::from_ref(&delimiter));
+            match program::read_all(&file) {
+                Ok(all) if all.is_empty() => {}
+                Ok(all) => {
+                    let line = all.strip_suffix(&[end]).unwrap_or(&all);
+                    cut_fields(line, &chosen, delimiter, between, given.has('s'), end, &mut out);
+                }
+                Err(error) => {
+                    warn_file(&file, &error);
+                    status = 1;
+                }
+            }
+            continue;
+        }
         let mut lines = Lines::new(input, end);
         loop {
             let line = match lines.next_content() {

@@ -204,7 +204,7 @@ fn count(mut input: Descriptor, wanted: Wanted) -> Result<Counts, (io::Error, Co
         if !wanted.words && !wanted.longest {
             counts.lines += memchr::memchr_iter(b'\n', block).count() as u64;
             if !simple_chars {
-                counts.chars += block.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
+                state.count_chars(block, &mut counts);
             }
         } else if !utf8() {
             state.bytes(block, &mut counts);
@@ -285,6 +285,26 @@ impl State {
     fn line_end(&mut self, counts: &mut Counts) {
         counts.longest = counts.longest.max(self.column);
         self.column = 0;
+    }
+
+    /// Only counts characters; bytes that are none do not count.
+    fn count_chars(&mut self, block: &[u8], counts: &mut Counts) {
+        let joined;
+        let block = if self.partial.is_empty() {
+            block
+        } else {
+            joined = [self.partial.as_slice(), block].concat();
+            self.partial.clear();
+            &joined
+        };
+        let mut chunks = block.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            counts.chars += chunk.valid().bytes().filter(|byte| byte & 0xc0 != 0x80).count() as u64;
+            let invalid = chunk.invalid();
+            if chunks.peek().is_none() && !invalid.is_empty() && invalid.len() < 4 && invalid[0] >= 0xc2 {
+                self.partial = invalid.to_vec();
+            }
+        }
     }
 
     fn chars(&mut self, block: &[u8], counts: &mut Counts) {

@@ -333,7 +333,7 @@ fn layout(cells: &[usize], line: usize, across: bool) -> (usize, Vec<usize>) {
             widths[col] = widths[col].max(cell + gap);
         }
         let total: usize = widths.iter().sum();
-        if line == 0 || total < line {
+        if line == 0 || total < line || (line == total && widths.last() == Some(&(GAP + 1))) {
             return (count, widths);
         }
     }

@@ -1,0 +1,322 @@
+//! `split`: one input into many files, or through many runs of a command.
+
+mod output;
+
+use std::io::Read as _;
+
+use crate::options::{self, Given, May, Needs, No, Spec};
+use crate::program::{self, Args, Descriptor, Lines, Outcome, bytes, extra_operand, fail, usage};
+use crate::quote;
+use crate::size::{self, Trouble};
+use output::{Alphabet, Outputs, Target};
+
+const SPEC: Spec = Spec {
+    short: "0123456789a:b:C:del:n:t:ux",
+    long: &[
+        ("suffix-length", Needs, 'a'),
+        ("additional-suffix", Needs, 'A'),
+        ("bytes", Needs, 'b'),
+        ("line-bytes", Needs, 'C'),
+        ("numeric-suffixes", May, 'd'),
+        ("hex-suffixes", May, 'x'),
+        ("elide-empty-files", No, 'e'),
+        ("filter", Needs, 'f'),
+        ("lines", Needs, 'l'),
+        ("number", Needs, 'n'),
+        ("separator", Needs, 't'),
+        ("unbuffered", No, 'u'),
+        ("verbose", No, 'v'),
+        ("-io-blksize", Needs, 'B'),
+    ],
+    help: "[OPTION]... [FILE [PREFIX]]",
+};
+
+/// How the input is cut.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// Every so many lines.
+    Lines(u64),
+    /// Every so many bytes.
+    Bytes(u64),
+    /// Every so many bytes of whole lines.
+    LineBytes(u64),
+    /// Into so many parts, or one of them for standard output.
+    Chunks(Chunk, u64, Option<u64>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chunk {
+    Bytes,
+    Lines,
+    Round,
+}
+
+/// `split`.
+pub fn main(args: Args) -> Outcome {
+    let given = options::parse(args, &SPEC)?;
+    let cut = cut(&given)?;
+    let separator = separator(&given)?;
+    let (alphabet, start) = alphabet(&given)?;
+    let length = match given.value('a') {
+        None => 0,
+        Some(text) => number(text, "suffix length", true)?,
+    };
+    let ending = bytes(given.value('A').unwrap_or_default());
+    if ending.contains(&b'/') {
+        return Err(usage(format!("invalid suffix {}, contains directory separator", quote::plain_bytes(ending))));
+    }
+    if given.has('f') && matches!(cut, Cut::Chunks(_, _, Some(_))) {
+        return Err(usage("--filter does not process a chunk extracted to stdout"));
+    }
+    let (input, prefix) = match given.operands.as_slice() {
+        [] => ("-".into(), "x".into()),
+        [input] => (input.clone(), "x".into()),
+        [input, prefix] => (input.clone(), prefix.clone()),
+        [_, _, extra, ..] => return Err(extra_operand(extra)),
+    };
+    let mut outputs = Outputs::new(bytes(&prefix), ending, alphabet, start, usize::try_from(length).unwrap_or(usize::MAX));
+    outputs.filter = given.value('f').map(|command| bytes(command).to_vec());
+    outputs.verbose = given.has('v');
+    if let Cut::Chunks(_, count, _) = cut {
+        outputs.make_room(count)?;
+    }
+    let opened = program::open(&input)
+        .map_err(|error| fail(format!("cannot open {} for reading: {}", quote::always(&input), sys::message(&error))))?;
+    let trouble = |error: std::io::Error| fail(format!("{}: {}", quote::maybe(&input), sys::message(&error)));
+    match cut {
+        Cut::Lines(count) => by_lines(opened, separator, count, &mut outputs).map_err(trouble)?,
+        Cut::Bytes(count) => by_bytes(opened, count, &mut outputs).map_err(trouble)?,
+        Cut::LineBytes(count) => by_line_bytes(opened, separator, count, &mut outputs).map_err(trouble)?,
+        Cut::Chunks(kind, count, only) => {
+            let all = program::read_all(&input).map_err(trouble)?;
+            by_chunks(&all, kind, count, only, separator, given.has('e'), &mut outputs)?;
+        }
+    }
+    Ok(0)
+}
+
+/// The complaint about a number: GNU adds why when it is one.
+fn number(text: &std::ffi::OsStr, what: &str, zero: bool) -> Result<u64, i32> {
+    let invalid = |why: &str| fail(format!("invalid {what}: {}{why}", quote::plain(text)));
+    match size::parse(&text.to_string_lossy(), size::SUFFIXES) {
+        Ok(0) if !zero => Err(invalid(": Numerical result out of range")),
+        Ok(number) => Ok(number),
+        Err(Trouble::Overflow) => Err(invalid(": Value too large for defined data type")),
+        Err(_) => Err(invalid("")),
+    }
+}
+
+fn cut(given: &Given) -> Result<Cut, i32> {
+    let mut cut = None;
+    let mut digits = String::new();
+    for (letter, value) in &given.options {
+        let fresh = match letter {
+            '0'..='9' => {
+                digits.push(*letter);
+                continue;
+            }
+            'l' => Cut::Lines(number(value, "number of lines", false)?),
+            'b' => Cut::Bytes(number(value, "number of bytes", false)?),
+            'C' => Cut::LineBytes(number(value, "number of bytes", false)?),
+            'n' => chunks(value)?,
+            _ => continue,
+        };
+        if cut.replace(fresh).is_some() {
+            return Err(usage("cannot split in more than one way"));
+        }
+    }
+    if !digits.is_empty() {
+        if cut.is_some() {
+            return Err(usage("cannot split in more than one way"));
+        }
+        cut = Some(Cut::Lines(number(digits.as_ref(), "number of lines", false)?));
+    }
+    Ok(cut.unwrap_or(Cut::Lines(1000)))
+}
+
+/// `N`, `K/N`, and both after `l/` or `r/`.
+fn chunks(value: &std::ffi::OsStr) -> Result<Cut, i32> {
+    let text = value.to_string_lossy();
+    let (kind, rest) = match (text.strip_prefix("l/"), text.strip_prefix("r/")) {
+        (Some(rest), _) => (Chunk::Lines, rest),
+        (_, Some(rest)) => (Chunk::Round, rest),
+        _ => (Chunk::Bytes, text.as_ref()),
+    };
+    match rest.split_once('/') {
+        None => Ok(Cut::Chunks(kind, number(rest.as_ref(), "number of chunks", false)?, None)),
+        Some((which, count)) => {
+            let count = number(count.as_ref(), "number of chunks", false)?;
+            let which_number = number(which.as_ref(), "chunk number", false)?;
+            if which_number > count {
+                let which = quote::plain(which);
+                return Err(fail(format!("invalid chunk number: {which}: Numerical result out of range")));
+            }
+            Ok(Cut::Chunks(kind, count, Some(which_number)))
+        }
+    }
+}
+
+fn separator(given: &Given) -> Result<u8, i32> {
+    let mut chosen = None;
+    for (_, value) in given.options.iter().filter(|(letter, _)| *letter == 't') {
+        let fresh = match bytes(value) {
+            b"" => return Err(fail("empty record separator")),
+            b"\\0" => 0,
+            [byte] => *byte,
+            _ => return Err(fail(format!("multi-character separator {}", quote::plain(value)))),
+        };
+        if chosen.is_some_and(|old| old != fresh) {
+            return Err(fail("multiple separator characters specified"));
+        }
+        chosen = Some(fresh);
+    }
+    Ok(chosen.unwrap_or(b'\n'))
+}
+
+/// Which letters the names end in, and where they start; a start given means names that do not grow.
+fn alphabet(given: &Given) -> Result<(Alphabet, Option<u64>), i32> {
+    let Some((letter, value)) = given.options.iter().rev().find(|(letter, _)| matches!(letter, 'd' | 'x')) else {
+        return Ok((Alphabet::Letters, None));
+    };
+    let alphabet = if *letter == 'd' { Alphabet::Digits } else { Alphabet::Hexadecimal };
+    if value.is_empty() {
+        return Ok((alphabet, None));
+    }
+    let text = value.to_string_lossy();
+    let start = u64::from_str_radix(&text, if *letter == 'd' { 10 } else { 16 });
+    let kind = if *letter == 'd' { "numerical" } else { "hexadecimal" };
+    start
+        .map(|start| (alphabet, Some(start)))
+        .map_err(|_| usage(format!("{}: invalid start value for {kind} suffix", quote::plain(value))))
+}
+
+fn by_lines(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
+    let mut lines = Lines::new(input, separator);
+    let mut target: Option<Target> = None;
+    let mut left = 0;
+    while let Some(line) = lines.next_line()? {
+        if left == 0 {
+            outputs.close(target.take());
+            target = Some(outputs.open());
+            left = count;
+        }
+        if let Some(target) = &mut target {
+            target.put(line);
+        }
+        left -= 1;
+    }
+    outputs.close(target);
+    Ok(())
+}
+
+fn by_bytes(mut input: Descriptor, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
+    let mut buffer = vec![0; program::BLOCK];
+    let mut target: Option<Target> = None;
+    let mut left = 0;
+    loop {
+        let length = input.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        let mut rest = &buffer[..length];
+        while !rest.is_empty() {
+            if left == 0 {
+                outputs.close(target.take());
+                target = Some(outputs.open());
+                left = count;
+            }
+            let (now, later) = rest.split_at(rest.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+            if let Some(target) = &mut target {
+                target.put(now);
+            }
+            left -= now.len() as u64;
+            rest = later;
+        }
+    }
+    outputs.close(target);
+    Ok(())
+}
+
+fn by_line_bytes(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
+    let mut lines = Lines::new(input, separator);
+    let mut target: Option<Target> = None;
+    let mut left = 0;
+    while let Some(line) = lines.next_line()? {
+        let mut rest = line;
+        while !rest.is_empty() {
+            // A line that fits nowhere begins where the last one ended; one that fits does not get broken.
+            if left == 0 || (rest.len() as u64 > left && left < count && (rest.len() as u64 <= count || rest.len() == line.len()))
+            {
+                outputs.close(target.take());
+                target = Some(outputs.open());
+                left = count;
+            }
+            let (now, later) = rest.split_at(rest.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+            if let Some(target) = &mut target {
+                target.put(now);
+            }
+            left -= now.len() as u64;
+            rest = later;
+        }
+    }
+    outputs.close(target);
+    Ok(())
+}
+
+fn by_chunks(
+    all: &[u8],
+    kind: Chunk,
+    count: u64,
+    only: Option<u64>,
+    separator: u8,
+    elide: bool,
+    outputs: &mut Outputs,
+) -> Result<(), i32> {
+    let parts = match kind {
+        Chunk::Round => rounds(all, count, separator),
+        _ => ends(all, count, kind == Chunk::Lines, separator),
+    };
+    if let Some(only) = only {
+        let part = parts.get(usize::try_from(only - 1).unwrap_or(usize::MAX));
+        return sys::write_all(1, part.map_or(&[][..], |part| &part[..]))
+            .map_err(|error| fail(format!("write error: {}", sys::message(&error))));
+    }
+    for part in parts.iter().filter(|part| !(elide && part.is_empty())) {
+        let mut target = outputs.open();
+        target.put(part);
+        outputs.close(Some(target));
+    }
+    Ok(())
+}
+
+fn rounds(all: &[u8], count: u64, separator: u8) -> Vec<std::borrow::Cow<'_, [u8]>> {
+    let mut parts = vec![Vec::new(); usize::try_from(count).unwrap_or(0)];
+    let width = parts.len().max(1);
+    for (at, line) in all.split_inclusive(|&byte| byte == separator).enumerate() {
+        if let Some(part) = parts.get_mut(at % width) {
+            part.extend_from_slice(line);
+        }
+    }
+    parts.into_iter().map(Into::into).collect()
+}
+
+/// Parts of about the same size; with `whole`, a line belongs to the part that its first byte is in.
+fn ends(all: &[u8], count: u64, whole: bool, separator: u8) -> Vec<std::borrow::Cow<'_, [u8]>> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let size = all.len() / count;
+    let size = if whole { size.max(1) } else { size };
+    let mut start = 0;
+    (1..=count)
+        .map(|part| {
+            let planned = if part == count { all.len() } else { (size * part).min(all.len()) };
+            let end = match whole {
+                _ if planned <= start => start,
+                false => planned,
+                true => memchr::memchr(separator, &all[planned - 1..]).map_or(all.len(), |at| planned + at),
+            };
+            let bytes = &all[start..end];
+            start = end;
+            bytes.into()
+        })
+        .collect()
+}
