@@ -215,6 +215,10 @@ fn run(args: Vec<OsString>, format: Format, decompress: bool, stdout: bool) -> i
     let name = format.name();
     let items = match SPEC.parse(&args[1..]) {
         Ok(items) => items,
+        Err(message) if message == "invalid option -- 'Z'" && format == Format::Gzip => {
+            warn!("gzip: -Z not supported in this version\nTry `gzip --help' for more information.");
+            return 1;
+        }
         Err(message) => {
             warn!("{name}: {message}\nTry `{name} --help' for more information.");
             return 1;

@@ -296,6 +296,18 @@ impl<R: Read> Lines<R> {
         Ok(())
     }
 
+    /// The next record with its delimiter, if it had one.
+    pub fn next_whole(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let delimiter = self.delimiter;
+        Ok(self.next_line()?.map(|(line, ended)| {
+            let mut line = line.to_vec();
+            if ended {
+                line.push(delimiter);
+            }
+            line
+        }))
+    }
+
     /// Whether nothing is left.
     pub fn at_end(&mut self) -> io::Result<bool> {
         while self.start == self.end && !self.eof {

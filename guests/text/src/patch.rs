@@ -37,6 +37,8 @@ pub(crate) struct Options {
     reverse: bool,
     dry_run: bool,
     forward: bool,
+    force: bool,
+    batch: bool,
     silent: bool,
     backup: bool,
     suffix: Vec<u8>,
@@ -61,6 +63,8 @@ pub fn patch(args: Vec<OsString>) -> i32 {
         reverse: false,
         dry_run: false,
         forward: false,
+        force: false,
+        batch: false,
         silent: false,
         backup: false,
         suffix: b".orig".to_vec(),
@@ -75,6 +79,8 @@ pub fn patch(args: Vec<OsString>) -> i32 {
             Item::Opt('p', value) => options.strip = value.and_then(|value| getopt::number(&value)),
             Item::Opt('R', _) => options.reverse = true,
             Item::Opt('N', _) => options.forward = true,
+            Item::Opt('f', _) => options.force = true,
+            Item::Opt('t', _) => options.batch = true,
             Item::Opt('s', _) => options.silent = true,
             Item::Opt('b', _) => options.backup = true,
             Item::Opt('z', value) => options.suffix = value.unwrap_or_default(),
@@ -154,6 +160,26 @@ fn choose(options: &Options, patch: &parse::Patch) -> Option<Vec<u8>> {
         .cloned()
 }
 
+/// Leaves out a patch that is there already: nobody is asked, nobody could answer.
+fn ignore(options: &Options, out: &mut Out, patch: &parse::Patch, name: &[u8]) -> i32 {
+    if options.forward {
+        out.put(b"Skipping patch.\n");
+    } else {
+        out.put(b"Assume -R? [n] \nApply anyway? [n] \n");
+        if !options.silent {
+            out.put(b"Skipping patch.\n");
+        }
+    }
+    let count = patch.hunks.len();
+    let target = options.reject.clone().unwrap_or_else(|| [name, b".rej"].concat());
+    let saved = if options.dry_run { String::new() } else { format!(" -- saving rejects to file {}", show(&target)) };
+    out.put(format!("{count} out of {count} hunk{} ignored{saved}\n", if count == 1 { "" } else { "s" }).as_bytes());
+    if !options.dry_run {
+        let _ = fs::write(io::path(&target), apply::reject_text(patch, &patch.hunks));
+    }
+    1
+}
+
 fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Option<&Vec<u8>>) -> i32 {
     let Some(name) = operand.cloned().or_else(|| choose(options, patch)) else {
         out.put(b"can't find file to patch at input line 3\n");
@@ -178,7 +204,18 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         out.byte(b'\n');
     }
     let original = fs::read(&path).unwrap_or_default();
-    let result = apply::apply(&original, patch, options.reverse, options.fuzz);
+    let mut reverse = options.reverse;
+    let mut result = apply::apply(&original, patch, reverse, options.fuzz, !options.force);
+    if result.reversed {
+        out.put(b"Reversed (or previously applied) patch detected!  ");
+        if options.batch {
+            out.put(b"Assuming -R.\n");
+            reverse = !reverse;
+            result = apply::apply(&original, patch, reverse, options.fuzz, false);
+        } else {
+            return ignore(options, out, patch, &name);
+        }
+    }
     for line in &result.messages {
         if !options.silent || line.contains("FAILED") {
             out.put(line.as_bytes());
@@ -203,7 +240,7 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         let backup = [name.as_slice(), &options.suffix].concat();
         let _ = fs::write(io::path(&backup), &original);
     }
-    let deletes = if options.reverse { patch.creates() } else { patch.deletes() };
+    let deletes = if reverse { patch.creates() } else { patch.deletes() };
     if deletes && result.content.is_empty() && options.output.is_none() {
         let _ = fs::remove_file(&path);
         return i32::from(rejects > 0);

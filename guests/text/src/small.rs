@@ -241,10 +241,11 @@ pub fn pager(args: Vec<OsString>) -> i32 {
     let name: &'static str = if args[0].ends_with(b"more") { "more" } else { "less" };
     let mut files: Vec<Vec<u8>> =
         args[1..].iter().filter(|arg| !arg.starts_with(b"-") && !arg.starts_with(b"+") || *arg == b"-").cloned().collect();
+    // Where nobody turns pages, `more` names each file it was given.
+    let several = name == "more" && !files.is_empty();
     if files.is_empty() {
         files.push(b"-".to_vec());
     }
-    let several = name == "more" && files.len() > 1;
     let mut out = Out::new(name, 1);
     let mut status = 0;
     for file in &files {

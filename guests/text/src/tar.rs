@@ -1,12 +1,13 @@
 //! `tar`: making, listing and unpacking archives, compressed or not; `header` knows the format.
 
+mod edit;
 mod header;
+mod pack;
 mod rename;
 mod unpack;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 
 use crate::accounts::Accounts;
 use crate::compress::Format;
@@ -19,14 +20,19 @@ const LONG: &[Long] = &[
     ("append", Value::No, 'r'),
     ("auto-compress", Value::No, 'a'),
     ("bzip2", Value::No, 'j'),
+    ("compare", Value::No, 'd'),
     ("create", Value::No, 'c'),
+    ("delete", Value::No, '\u{10}'),
     ("dereference", Value::No, 'h'),
+    ("diff", Value::No, 'd'),
     ("directory", Value::Yes, 'C'),
     ("exclude", Value::Yes, '\u{1}'),
     ("exclude-from", Value::Yes, 'X'),
     ("extract", Value::No, 'x'),
     ("file", Value::Yes, 'f'),
     ("files-from", Value::Yes, 'T'),
+    ("format", Value::Yes, 'H'),
+    ("full-time", Value::No, '\u{11}'),
     ("get", Value::No, 'x'),
     ("group", Value::Yes, '\u{a}'),
     ("gunzip", Value::No, 'z'),
@@ -36,22 +42,32 @@ const LONG: &[Long] = &[
     ("mode", Value::Yes, '\u{b}'),
     ("mtime", Value::Yes, '\u{c}'),
     ("no-recursion", Value::No, '\u{4}'),
+    ("no-anchored", Value::No, '\u{3}'),
     ("no-same-owner", Value::No, 'o'),
     ("no-same-permissions", Value::No, '\u{3}'),
+    ("no-wildcards", Value::No, '\u{12}'),
     ("null", Value::No, '\u{5}'),
     ("numeric-owner", Value::No, '\u{6}'),
-    ("overwrite", Value::No, '\u{3}'),
+    ("one-file-system", Value::No, '\u{3}'),
+    ("overwrite", Value::No, '\u{13}'),
     ("owner", Value::Yes, '\u{d}'),
     ("absolute-names", Value::No, 'P'),
     ("preserve-permissions", Value::No, 'p'),
     ("same-permissions", Value::No, 'p'),
     ("remove-files", Value::No, '\u{e}'),
+    ("show-stored-names", Value::No, '\u{14}'),
+    ("show-transformed-names", Value::No, '\u{14}'),
+    ("skip-old-files", Value::No, '\u{15}'),
     ("sort", Value::Yes, '\u{3}'),
     ("strip-components", Value::Yes, '\u{7}'),
     ("to-stdout", Value::No, 'O'),
     ("touch", Value::No, 'm'),
     ("transform", Value::Yes, '\u{f}'),
+    ("unlink-first", Value::No, 'U'),
     ("update", Value::No, 'u'),
+    ("use-compress-program", Value::Yes, 'I'),
+    ("utc", Value::No, '\u{3}'),
+    ("verbatim-files-from", Value::No, '\u{3}'),
     ("verbose", Value::No, 'v'),
     ("version", Value::No, '\u{8}'),
     ("wildcards", Value::No, '\u{9}'),
@@ -59,7 +75,7 @@ const LONG: &[Long] = &[
     ("xz", Value::No, 'J'),
 ];
 
-const SPEC: Spec = Spec { short: "aAb:cC:f:g:hiI:jJkK:lmMN:oOpPrRsStT:uUvV:wWxX:zZ", long: LONG };
+const SPEC: Spec = Spec { short: "aAb:cC:df:g:hH:iI:jJkK:lmMN:oOpPrRsStT:uUvV:wWxX:zZ", long: LONG };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -67,6 +83,8 @@ enum Mode {
     Append,
     Extract,
     List,
+    Compare,
+    Delete,
 }
 
 /// What the command line says.
@@ -85,6 +103,14 @@ struct Options {
     recurse: bool,
     numeric: bool,
     wildcards: bool,
+    /// Whether what `--exclude` says are patterns.
+    patterns: bool,
+    overwrite: bool,
+    skip_old: bool,
+    full_time: bool,
+    show_changed: bool,
+    /// Whether names were given, be it none, with `-T`.
+    listed: bool,
     strip: usize,
     exclude: Vec<Vec<u8>>,
     renames: Vec<rename::Rename>,
@@ -101,10 +127,16 @@ struct Options {
 
 /// `tar`.
 pub fn tar(args: Vec<OsString>) -> i32 {
-    let args = dashed(&getopt::bytes(args));
+    let args = match dashed(&getopt::bytes(args)) {
+        Ok(args) => args,
+        Err(letter) => return usage(&format!("Old option '{}' requires an argument.", char::from(letter))),
+    };
     let items = match SPEC.parse(&args) {
         Ok(items) => items,
-        Err(message) => return usage(&message),
+        Err(message) => {
+            usage(&message);
+            return BAD_OPTION;
+        }
     };
     let mut options = match configure(items) {
         Ok(options) => options,
@@ -117,14 +149,38 @@ pub fn tar(args: Vec<OsString>) -> i32 {
         options.format = by_suffix(&options.file);
     }
     match mode {
-        Mode::Create | Mode::Append => create(&options, mode == Mode::Append),
+        Mode::Create | Mode::Append => pack::create(&options, mode == Mode::Append),
         Mode::Extract | Mode::List => unpack::unpack(&options, mode == Mode::List),
+        Mode::Compare => edit::compare(&options),
+        Mode::Delete => edit::delete(&options),
     }
 }
+
+/// Status of an option that there is not: `EX_USAGE`.
+const BAD_OPTION: i32 = 64;
 
 fn usage(message: &str) -> i32 {
     warn!("tar: {message}\nTry 'tar --help' or 'tar --usage' for more information.");
     2
+}
+
+/// The format that a compressing program writes.
+fn by_program(command: &[u8]) -> Result<Format, i32> {
+    let word = command.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    match name {
+        b"gzip" | b"pigz" | b"gunzip" | b"zcat" => Ok(Format::Gzip),
+        b"bzip2" | b"pbzip2" | b"lbzip2" | b"bunzip2" => Ok(Format::Bzip2),
+        b"xz" | b"pixz" | b"unxz" => Ok(Format::Xz),
+        _ => {
+            warn!(
+                "tar ({}): Cannot exec: No such file or directory\ntar: Error is not recoverable: exiting now\n\
+                 hint: the sandbox's tar compresses with gzip, bzip2 and xz",
+                show(command)
+            );
+            Err(2)
+        }
+    }
 }
 
 fn by_suffix(file: &[u8]) -> Option<Format> {
@@ -146,22 +202,20 @@ fn by_suffix(file: &[u8]) -> Option<Format> {
 }
 
 /// Old style (`tar xzf file`) written with dashes.
-fn dashed(args: &[Vec<u8>]) -> Vec<Vec<u8>> {
+fn dashed(args: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, u8> {
     let Some(first) = args.get(1).filter(|first| !first.starts_with(b"-") && !first.is_empty()) else {
-        return args.get(1..).unwrap_or_default().to_vec();
+        return Ok(args.get(1..).unwrap_or_default().to_vec());
     };
     let mut out = Vec::new();
     let mut values = args[2..].iter();
     for &letter in first {
         out.push(vec![b'-', letter]);
-        if b"bCfgIKNTVX".contains(&letter)
-            && let Some(value) = values.next()
-        {
-            out.push(value.clone());
+        if b"bCfgHIKNTVX".contains(&letter) {
+            out.push(values.next().ok_or(letter)?.clone());
         }
     }
     out.extend(values.cloned());
-    out
+    Ok(out)
 }
 
 fn configure(items: Vec<Item>) -> Result<Options, i32> {
@@ -180,6 +234,12 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
         recurse: true,
         numeric: false,
         wildcards: false,
+        patterns: true,
+        overwrite: false,
+        skip_old: false,
+        full_time: false,
+        show_changed: false,
+        listed: false,
         strip: 0,
         exclude: Vec::new(),
         renames: Vec::new(),
@@ -200,15 +260,28 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
             }
             Item::Opt(letter, value) => (letter, value.unwrap_or_default()),
         };
+        let mode = match letter {
+            'c' => Some(Mode::Create),
+            'r' | 'u' | 'A' => Some(Mode::Append),
+            'x' => Some(Mode::Extract),
+            't' => Some(Mode::List),
+            'd' => Some(Mode::Compare),
+            '\u{10}' => Some(Mode::Delete),
+            _ => None,
+        };
+        if let Some(mode) = mode {
+            if options.mode.is_some_and(|old| old != mode) {
+                return Err(usage("You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"));
+            }
+            options.mode = Some(mode);
+            continue;
+        }
         match letter {
-            'c' => options.mode = Some(Mode::Create),
-            'r' | 'u' | 'A' => options.mode = Some(Mode::Append),
-            'x' => options.mode = Some(Mode::Extract),
-            't' => options.mode = Some(Mode::List),
             'f' => options.file = value,
             'z' => options.format = Some(Format::Gzip),
             'j' => options.format = Some(Format::Bzip2),
             'J' => options.format = Some(Format::Xz),
+            'I' => options.format = Some(by_program(&value)?),
             'a' => options.auto = true,
             'v' => options.verbose += 1,
             'O' => options.to_stdout = true,
@@ -228,6 +301,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
                 Ok(text) => {
                     let end = if null { 0 } else { b'\n' };
                     let names = text.split(|&byte| byte == end).filter(|name| !name.is_empty());
+                    options.listed |= letter == 'T';
                     if letter == 'X' {
                         options.exclude.extend(names.map(<[u8]>::to_vec));
                     } else {
@@ -257,7 +331,12 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
                 out.flush();
                 return Err(0);
             }
-            '\u{9}' => options.wildcards = true,
+            '\u{9}' => (options.wildcards, options.patterns) = (true, true),
+            '\u{11}' => options.full_time = true,
+            '\u{12}' => (options.wildcards, options.patterns) = (false, false),
+            '\u{13}' => options.overwrite = true,
+            '\u{14}' => options.show_changed = true,
+            '\u{15}' => options.skip_old = true,
             '\u{a}' => options.group = Some(account(&value, |accounts, name| accounts.gid(name), Accounts::group)?),
             '\u{d}' => options.owner = Some(account(&value, |accounts, name| accounts.uid(name), Accounts::user)?),
             '\u{b}' => {
@@ -323,6 +402,10 @@ impl Options {
         let options = glob::Options { leading_dir: true, ..glob::Options::default() };
         self.exclude.iter().any(|pattern| {
             let pattern = pattern.strip_suffix(b"/").unwrap_or(pattern);
+            if !self.patterns {
+                let inside = |name: &[u8]| name.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
+                return inside(name) || (0..name.len()).any(|at| name[at] == b'/' && inside(&name[at + 1..]));
+            }
             glob::matches(pattern, name, options)
                 || (0..name.len()).any(|at| name[at] == b'/' && glob::matches(pattern, &name[at + 1..], options))
         })
@@ -330,24 +413,25 @@ impl Options {
 }
 
 /// `-rw-r--r-- user/group size date name`.
-fn long_line(member: &Member, numeric: bool) -> Vec<u8> {
+fn long_line(member: &Member, options: &Options) -> Vec<u8> {
     let type_bits = match member.kind {
         b'5' => 0o040_000,
         b'2' => 0o120_000,
+        b'6' => 0o010_000,
         _ => 0o100_000,
     };
     let mut mode = crate::accounts::mode_text(type_bits | member.mode & 0o7777);
     if member.kind == b'1' {
         mode.replace_range(..1, "h");
     }
-    let owner = if numeric || member.user.is_empty() {
+    let owner = if options.numeric || member.user.is_empty() {
         format!("{}/{}", member.uid, member.gid)
     } else {
         format!("{}/{}", member.user, member.group)
     };
     let size = member.size.to_string();
     let width = 19usize.saturating_sub(owner.len() + 1).max(size.len());
-    let date = crate::time::strftime(b"%Y-%m-%d %H:%M", member.mtime);
+    let date = crate::time::strftime(if options.full_time { b"%Y-%m-%d %H:%M:%S" } else { b"%Y-%m-%d %H:%M" }, member.mtime);
     let mut line = format!("{mode} {owner} {size:>width$} ").into_bytes();
     line.extend_from_slice(&date);
     line.push(b' ');
@@ -359,200 +443,6 @@ fn long_line(member: &Member, numeric: bool) -> Vec<u8> {
     }
     line.push(b'\n');
     line
-}
-
-struct Writer<'a> {
-    options: &'a Options,
-    archive: Vec<u8>,
-    accounts: Accounts,
-    status: i32,
-    links: std::collections::HashMap<(u64, u64), Vec<u8>>,
-    told_slash: bool,
-    /// Where names are listed: standard output unless the archive goes there.
-    list: Out,
-}
-
-fn create(options: &Options, append: bool) -> i32 {
-    if options.operands.is_empty() {
-        warn!("tar: Cowardly refusing to create an empty archive\nTry 'tar --help' or 'tar --usage' for more information.");
-        return 2;
-    }
-    let mut archive = Vec::new();
-    if append && options.file != b"-" {
-        archive = io::read_all(&options.file).unwrap_or_default();
-        while archive.len() >= 512 && archive[archive.len() - 512..].iter().all(|&byte| byte == 0) {
-            archive.truncate(archive.len() - 512);
-        }
-    }
-    let mut writer = Writer {
-        options,
-        archive,
-        accounts: Accounts::read(),
-        status: 0,
-        links: std::collections::HashMap::new(),
-        told_slash: false,
-        list: Out::new("tar", 2),
-    };
-    for (directory, operand) in &options.operands {
-        writer.add(directory, operand);
-    }
-    const RECORD: usize = 10_240;
-    let length = (writer.archive.len() + 1024).div_ceil(RECORD) * RECORD;
-    writer.archive.resize(length, 0);
-    writer.list.flush();
-    let mut packed = Vec::new();
-    let bytes = match options.format {
-        Some(format) => match format.compress(&mut writer.archive.as_slice(), &mut packed, 6) {
-            Ok(()) => &packed,
-            Err(_) => return 2,
-        },
-        None => &writer.archive,
-    };
-    let written = if options.file == b"-" { sys::write_all(1, bytes) } else { fs::write(io::path(&options.file), bytes) };
-    if let Err(error) = written {
-        warn!("tar: {}: Cannot open: {}\ntar: Error is not recoverable: exiting now", show(&options.file), io::strerror(&error));
-        return 2;
-    }
-    if writer.status != 0 {
-        warn!("tar: Exiting with failure status due to previous errors");
-    }
-    writer.status
-}
-
-impl Writer<'_> {
-    fn add(&mut self, directory: &[u8], name: &[u8]) {
-        if self.options.excluded(name) {
-            return;
-        }
-        let location = Options::locate(directory, name);
-        let path = io::path(&location);
-        let stat = match sys::stat(&path, self.options.dereference) {
-            Ok(stat) => stat,
-            Err(error) => {
-                warn!("tar: {}: Cannot stat: {}", show(name), io::strerror(&error));
-                self.status = 2;
-                return;
-            }
-        };
-        let mut stored = name.to_vec();
-        if !self.options.absolute && stored.starts_with(b"/") {
-            if !self.told_slash {
-                warn!("tar: Removing leading `/' from member names");
-                self.told_slash = true;
-            }
-            let start = stored.iter().position(|&byte| byte != b'/').unwrap_or(stored.len());
-            stored.drain(..start);
-            if stored.is_empty() {
-                stored = b"./".to_vec();
-            }
-        }
-        let mut member = Member {
-            name: stored,
-            mode: stat.mode & 0o7777,
-            uid: stat.uid,
-            gid: stat.gid,
-            mtime: stat.mtime.div_euclid(1_000_000_000),
-            kind: b'0',
-            user: self.accounts.user(stat.uid),
-            group: self.accounts.group(stat.gid),
-            ..Member::default()
-        };
-        let options = self.options;
-        if let Some((uid, user)) = &options.owner {
-            (member.uid, member.user) = (*uid, user.clone());
-        }
-        if let Some((gid, group)) = &options.group {
-            (member.gid, member.group) = (*gid, group.clone());
-        }
-        if let Some(mode) = options.permissions.as_ref().and_then(|text| crate::accounts::parse_mode(text, member.mode)) {
-            member.mode = mode;
-        }
-        member.mtime = options.mtime.unwrap_or(member.mtime);
-        if !options.renames.is_empty() {
-            member.name = rename::apply(&options.renames, &member.name, false);
-        }
-        match stat.kind() {
-            sys::stat::S_IFDIR => {
-                if !member.name.ends_with(b"/") {
-                    member.name.push(b'/');
-                }
-                member.kind = b'5';
-                self.put(&member, &[]);
-                if self.options.recurse {
-                    self.children(directory, name, &path);
-                }
-                if self.options.remove {
-                    let _ = fs::remove_dir(&path);
-                }
-            }
-            sys::stat::S_IFLNK => {
-                member.kind = b'2';
-                member.link = fs::read_link(&path).map_or_else(|_| Vec::new(), |target| io::path_bytes(&target).to_vec());
-                member.link = rename::apply(&self.options.renames, &member.link, true);
-                self.put(&member, &[]);
-                if self.options.remove {
-                    let _ = fs::remove_file(&path);
-                }
-            }
-            sys::stat::S_IFREG => {
-                if stat.nlink > 1 {
-                    if let Some(first) = self.links.get(&(stat.dev, stat.ino)) {
-                        member.kind = b'1';
-                        member.link = first.clone();
-                        return self.put(&member, &[]);
-                    }
-                    self.links.insert((stat.dev, stat.ino), member.name.clone());
-                }
-                match io::read_all(if location == b"-" { b"./-" } else { &location }) {
-                    Ok(content) => {
-                        member.size = content.len() as u64;
-                        self.put(&member, &content);
-                        if self.options.remove {
-                            let _ = fs::remove_file(&path);
-                        }
-                    }
-                    Err(error) => {
-                        warn!("tar: {}: Cannot open: {}", show(name), io::strerror(&error));
-                        self.status = 2;
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn children(&mut self, directory: &[u8], name: &[u8], path: &std::path::Path) {
-        let Ok(children) = fs::read_dir(path) else { return };
-        let mut names: Vec<Vec<u8>> =
-            children.filter_map(Result::ok).map(|child| child.file_name().into_encoded_bytes()).collect();
-        names.sort();
-        for child in names {
-            let mut full = name.to_vec();
-            if !full.ends_with(b"/") {
-                full.push(b'/');
-            }
-            full.extend_from_slice(&child);
-            self.add(directory, &full);
-        }
-    }
-
-    fn put(&mut self, member: &Member, content: &[u8]) {
-        if self.options.verbose > 0 {
-            let line = if self.options.verbose > 1 {
-                long_line(member, self.options.numeric)
-            } else {
-                [member.name.as_slice(), b"\n"].concat()
-            };
-            if self.options.file == b"-" {
-                let _ = sys::write_all(2, &line);
-            } else {
-                let _ = self.list.write_all(&line);
-            }
-        }
-        self.archive.extend_from_slice(&header::encode(member));
-        self.archive.extend_from_slice(content);
-        header::pad(&mut self.archive);
-    }
 }
 
 /// The archive's bytes behind whatever compression it has.

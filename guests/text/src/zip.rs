@@ -30,14 +30,21 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     };
     let (mut recurse, mut quiet, mut junk, mut level, mut exclude, mut names, mut links) =
         (false, false, false, 6, Vec::new(), Vec::new(), false);
+    let (mut delete, mut remove, mut excluding) = (false, false, false);
     for item in items {
         match item {
+            Item::Operand(name) if excluding => exclude.push(name),
             Item::Operand(name) => names.push(name),
+            Item::Opt('d', _) => delete = true,
+            Item::Opt('m', _) => remove = true,
             Item::Opt('r', _) => recurse = true,
             Item::Opt('q', _) => quiet = true,
             Item::Opt('j', _) => junk = true,
             Item::Opt('y', _) => links = true,
-            Item::Opt('x', value) => exclude.extend(value),
+            Item::Opt('x', value) => {
+                exclude.extend(value);
+                excluding = true;
+            }
             Item::Opt(digit @ '0'..='9', _) => level = digit as u32 - '0' as u32,
             Item::Opt(..) => {}
         }
@@ -56,7 +63,11 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         _ => Vec::new(),
     };
     let mut out = Out::new("zip", 14);
+    if delete {
+        return take_out(&archive, members, &names, quiet, &mut out);
+    }
     let mut paths = Vec::new();
+    let mut packed = Vec::new();
     for name in &names {
         if !collect(name, recurse, &mut paths) {
             out.put(format!("\tzip warning: name not matched: {}\n", show(name)).as_bytes());
@@ -105,6 +116,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
             Some(known) => *known = member,
             None => members.push(member),
         }
+        packed.push((path, directory));
         changed = true;
     }
     if !changed {
@@ -119,7 +131,48 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         warn!("zip I/O error: {}\nzip error: Could not create output file ({})", io::strerror(&error), show(&archive));
         return 15;
     }
+    if remove {
+        for (path, directory) in packed.iter().rev() {
+            let path = io::path(path);
+            let _ = if *directory { fs::remove_dir(path) } else { fs::remove_file(path) };
+        }
+    }
     0
+}
+
+/// `zip -d`: takes members out.
+fn take_out(archive: &[u8], mut members: Vec<Member>, names: &[Vec<u8>], quiet: bool, out: &mut Out) -> i32 {
+    let named = |pattern: &[u8], member: &Member| glob::matches(pattern, &member.name, glob::Options::default());
+    for name in names.iter().filter(|name| !members.iter().any(|member| named(name, member))) {
+        out.put(format!("\tzip warning: name not matched: {}\n", show(name)).as_bytes());
+    }
+    let before = members.len();
+    members.retain(|member| {
+        let gone = names.iter().any(|name| named(name, member));
+        if gone && !quiet {
+            out.put(format!("deleting: {}\n", show(&member.name)).as_bytes());
+        }
+        !gone
+    });
+    if members.len() == before {
+        out.put(format!("\nzip error: Nothing to do! ({})\n", show(archive)).as_bytes());
+        out.flush();
+        return 12;
+    }
+    if members.is_empty() {
+        out.put(b"\tzip warning: zip file empty\n");
+        out.flush();
+        let _ = fs::remove_file(io::path(archive));
+        return 0;
+    }
+    out.flush();
+    match fs::write(io::path(archive), format::write(&members)) {
+        Ok(()) => 0,
+        Err(error) => {
+            warn!("zip I/O error: {}\nzip error: Could not create output file ({})", io::strerror(&error), show(archive));
+            15
+        }
+    }
 }
 
 fn collect(name: &[u8], recurse: bool, paths: &mut Vec<Vec<u8>>) -> bool {

@@ -323,12 +323,13 @@ impl Record {
 
     pub fn field(&mut self, index: usize) -> Value {
         if let Some(fields) = &self.fields {
-            return fields.get(index - 1).cloned().unwrap_or_default();
+            return fields.get(index - 1).cloned().unwrap_or_else(|| Value::Input(Text::new(Vec::new())));
         }
         self.cut_to(index);
         match self.spans.get(index - 1) {
             Some(&(start, end)) => Value::Input(Text::from_slice(&self.text[start..end])),
-            None => Value::Uninit,
+            // A field that is not there is an empty text, not nothing: it does not equal 0.
+            None => Value::Input(Text::new(Vec::new())),
         }
     }
 

@@ -205,6 +205,7 @@ impl<'p> Interp<'p> {
             None if content => Rc::new(Splitter::Content(self.pattern(b"[^[:space:]]+"))),
             None => Rc::clone(&self.splitter),
             Some(pattern) if content => Rc::new(Splitter::Content(self.regex(pattern))),
+            Some(Expr::Regex(regex)) if regex.source().is_empty() => Rc::new(Splitter::Characters),
             Some(Expr::Regex(regex)) => Rc::new(Splitter::Pattern(Rc::clone(regex))),
             Some(separator) => {
                 let separator = self.text(separator);

@@ -116,6 +116,8 @@ impl Number {
     pub fn parse(text: &str, base: u32) -> Self {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         // A single digit keeps its value; in longer numbers digits too large for the base count as the largest.
+        let significant = whole.trim_start_matches('0');
+        let whole = if fraction.is_empty() && significant.len() == 1 { significant } else { whole };
         let single = whole.len() + fraction.len() == 1;
         let value = |digit: char| {
             let value = digit.to_digit(36).unwrap_or(0);

@@ -1,5 +1,8 @@
 //! Statements and expressions of bc.
 
+/// Before the name of an array parameter that is the caller's own array.
+pub(super) const BY_REFERENCE: char = '*';
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Number(String),
@@ -348,11 +351,21 @@ impl Parser {
 
     fn names(&mut self) -> Parse<Vec<(String, bool)>> {
         let mut names = Vec::new();
-        while let Token::Name(name) = self.peek().clone() {
+        loop {
+            let reference = self.accept("*");
+            let Token::Name(mut name) = self.peek().clone() else {
+                if reference {
+                    return Err(());
+                }
+                break;
+            };
             self.at += 1;
             let array = self.accept("[");
             if array {
                 self.expect("]")?;
+            }
+            if reference {
+                name.insert(0, BY_REFERENCE);
             }
             names.push((name, array));
             if !self.accept(",") {

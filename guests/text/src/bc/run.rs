@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::math;
 use super::number::Number;
-use super::parse::{Arg, Expr, Lexed, Parser, Place, Stmt};
+use super::parse::{Arg, BY_REFERENCE, Expr, Lexed, Parser, Place, Stmt};
 use crate::io::{Input, Lines, Out};
 use crate::warn;
 
@@ -66,13 +66,7 @@ impl Machine {
     /// The next line of standard input, with its end.
     fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        let input = self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n'));
-        let (line, ended) = input.next_line().ok()??;
-        let mut line = line.to_vec();
-        if ended {
-            line.push(b'\n');
-        }
-        Some(line)
+        self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole().ok()?
     }
 
     /// Runs standard input line by line, as far as each line completes what came before; a status when it ends bc.
@@ -396,13 +390,21 @@ impl Machine {
             return Err(format!("recursion too deep in {name}"));
         }
         let mut values = Vec::new();
-        for arg in args {
+        let mut references = Vec::new();
+        let params: Vec<(String, bool)> =
+            function.params.iter().map(|(name, array)| (name.trim_start_matches(BY_REFERENCE).to_string(), *array)).collect();
+        for (arg, ((declared, _), (param, _))) in args.iter().zip(function.params.iter().zip(&params)) {
+            if let Arg::Array(array) = arg
+                && declared.starts_with(BY_REFERENCE)
+            {
+                references.push((param.clone(), array.clone()));
+            }
             values.push(match arg {
                 Arg::Expr(expr) => Ok(self.eval(expr)?),
                 Arg::Array(array) => Err(self.arrays.get(array).cloned().unwrap_or_default()),
             });
         }
-        let names: Vec<&(String, bool)> = function.params.iter().chain(&function.locals).collect();
+        let names: Vec<&(String, bool)> = params.iter().chain(&function.locals).collect();
         let saved: Vec<_> = names.iter().map(|(name, _)| (self.vars.remove(name), self.arrays.remove(name))).collect();
         let mut saved_back = Vec::new();
         for ((name, array), old) in names.iter().zip(saved) {
@@ -417,7 +419,7 @@ impl Machine {
             }
             saved_back.push((name.clone(), *array, var, elements));
         }
-        for ((name, _), value) in function.params.iter().zip(values) {
+        for ((name, _), value) in params.iter().zip(values) {
             match value {
                 Ok(number) => {
                     self.vars.insert(name.clone(), number);
@@ -430,6 +432,7 @@ impl Machine {
         self.depth += 1;
         let flow = self.block(&function.body);
         self.depth -= 1;
+        let changed: Vec<_> = references.into_iter().map(|(param, array)| (array, self.arrays.remove(&param))).collect();
         for (name, array, var, elements) in saved_back {
             if array {
                 match elements {
@@ -441,6 +444,11 @@ impl Machine {
                     Some(var) => self.vars.insert(name, var),
                     None => self.vars.remove(&name),
                 };
+            }
+        }
+        for (array, elements) in changed {
+            if let Some(elements) = elements {
+                self.arrays.insert(array, elements);
             }
         }
         match flow? {

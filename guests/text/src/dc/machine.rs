@@ -103,13 +103,7 @@ impl Machine {
     /// The next line of standard input, with its end.
     pub fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        let input = self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n'));
-        let (line, ended) = input.next_line().ok()??;
-        let mut line = line.to_vec();
-        if ended {
-            line.push(b'\n');
-        }
-        Some(line)
+        self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole().ok()?
     }
 
     /// Executes a program; whether the next one may follow.
@@ -345,7 +339,11 @@ impl Machine {
             return Ok(());
         }
         let (base, modulus) = (base.rescaled(0).digits, modulus.rescaled(0).digits);
-        let result = base.magnitude().modpow(exponent.rescaled(0).digits.magnitude(), modulus.magnitude());
+        // GNU starts from 1 and does not reduce it when there is nothing to multiply.
+        let result = match exponent.rescaled(0).is_zero() {
+            true => 1u32.into(),
+            false => base.magnitude().modpow(exponent.rescaled(0).digits.magnitude(), modulus.magnitude()),
+        };
         let odd = exponent.rescaled(0).digits.bit(0);
         let sign = if base.sign() == num_bigint::Sign::Minus && odd { -1 } else { 1 };
         self.replace(3, [Number { digits: BigInt::from(result) * sign, scale: 0 }]);

@@ -6,6 +6,8 @@ pub(super) struct Applied {
     pub content: Vec<u8>,
     pub messages: Vec<String>,
     pub rejects: Vec<Hunk>,
+    /// Whether the first hunk only fits the other way round.
+    pub reversed: bool,
     /// Whether a hunk only fitted with some of its context left out or elsewhere.
     pub fuzzy: bool,
 }
@@ -27,10 +29,10 @@ fn reversed(hunk: &Hunk) -> Hunk {
     Hunk { start: hunk.new_start, new_start: hunk.start, old_count: hunk.new_count, new_count: hunk.old_count, lines }
 }
 
-/// Applies all hunks to `original`.
-pub(super) fn apply(original: &[u8], patch: &Patch, reverse: bool, max_fuzz: usize) -> Applied {
+/// Applies all hunks to `original`; with `watch`, stops when the first one seems to be there already.
+pub(super) fn apply(original: &[u8], patch: &Patch, reverse: bool, max_fuzz: usize, watch: bool) -> Applied {
     let mut lines: Vec<Vec<u8>> = original.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
-    let mut applied = Applied { content: Vec::new(), messages: Vec::new(), rejects: Vec::new(), fuzzy: false };
+    let mut applied = Applied { content: Vec::new(), messages: Vec::new(), rejects: Vec::new(), reversed: false, fuzzy: false };
     // How far lines have moved: by what earlier hunks added, and by how far they were from their place.
     let (mut grown, mut drift, mut floor) = (0isize, 0isize, 0usize);
     for (index, hunk) in patch.hunks.iter().enumerate() {
@@ -42,6 +44,14 @@ pub(super) fn apply(original: &[u8], patch: &Patch, reverse: bool, max_fuzz: usi
             if let Some((at, first, last)) = locate(&lines, &hunk, expected, floor, fuzz) {
                 found = Some((at, first, last, fuzz));
                 break;
+            }
+            if index == 0 && watch {
+                let back = reversed(&hunk);
+                let base = back.start as isize - isize::from(back.old_count > 0);
+                if back.old_count > 0 && locate(&lines, &back, base, 0, fuzz).is_some() {
+                    applied.reversed = true;
+                    return applied;
+                }
             }
         }
         let Some((at, first, last, fuzz)) = found else {
@@ -105,9 +115,13 @@ fn locate(lines: &[Vec<u8>], hunk: &Hunk, expected: isize, floor: usize, fuzz: u
         |at: usize| wanted.iter().enumerate().all(|(index, text)| lines.get(at + index).is_some_and(|line| line == *text));
     let start = expected + first as isize;
     let most = lines.len().checked_sub(wanted.len())? as isize;
-    // A hunk with less context before than after starts at the file's beginning, and only there.
-    if fuzz == 0 && before < after && hunk.start <= 1 && hunk.old_count > 0 {
+    // A hunk with less context before than after starts at the file's beginning, and only there; with less after, it ends
+    // with the file.
+    if fuzz + before < context && hunk.start <= 1 && hunk.old_count > 0 {
         return (floor == 0 && matches(0)).then_some((0, first, last));
+    }
+    if fuzz + after < context && hunk.old_count > 0 {
+        return (most >= floor as isize && matches(most as usize)).then_some((most as usize, first, last));
     }
     let reach = (most - start).abs().max(start.abs()) + 1;
     for distance in 0..=reach {

@@ -39,11 +39,50 @@ impl Patch {
 fn name(line: &[u8]) -> (Vec<u8>, bool) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if let Some((name, rest)) = quoted(line) {
+        return (name, rest.trim_ascii().starts_with(b"1970-01-01 00:00:00"));
+    }
     let (name, time) = match memchr::memchr(b'\t', line) {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
         None => (line, &b""[..]),
     };
     (name.to_vec(), time.starts_with(b"1970-01-01 00:00:00"))
+}
+
+/// A name in double quotes with C escapes, as `git` and `diff` write unusual ones, and what follows it.
+fn quoted(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut rest = line.strip_prefix(b"\"")?;
+    let mut name = Vec::new();
+    loop {
+        let (&byte, after) = rest.split_first()?;
+        rest = after;
+        match byte {
+            b'"' => return Some((name, rest)),
+            b'\\' => {
+                let (&escape, after) = rest.split_first()?;
+                rest = after;
+                name.push(match escape {
+                    b'a' => 7,
+                    b'b' => 8,
+                    b'f' => 12,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'v' => 11,
+                    b'0'..=b'7' => {
+                        let digits = rest.iter().take(2).take_while(|digit| (b'0'..=b'7').contains(digit)).count();
+                        let value = rest[..digits]
+                            .iter()
+                            .fold(u32::from(escape - b'0'), |value, digit| value << 3 | u32::from(digit - b'0'));
+                        rest = &rest[digits..];
+                        u8::try_from(value).ok()?
+                    }
+                    other => other,
+                });
+            }
+            byte => name.push(byte),
+        }
+    }
 }
 
 fn pair(text: &str) -> Option<(usize, usize)> {

@@ -88,7 +88,7 @@ impl Regex {
         } else {
             texts.iter().map(|text| format!("(?:{text})")).collect::<Vec<_>>().join("|")
         };
-        let text = surround(&text, around, syntax);
+        let text = surround(&text, around, syntax, backrefs);
         let mut regex = Self::compile(&text, groups, ambiguous, backrefs)?;
         regex.warnings = warnings;
         regex.literal = literal.filter(|bytes| !bytes.is_empty()).map(|bytes| memchr::memmem::Finder::new(&bytes).into_owned());
@@ -105,7 +105,7 @@ impl Regex {
                 translate::pattern(&node, syntax, 0)
             })
             .collect();
-        let text = surround(&quoted.join("|"), around, syntax);
+        let text = surround(&quoted.join("|"), around, syntax, false);
         let mut regex = Self::compile(&text, 0, strings.len() > 1, false)?;
         if let [one] = strings
             && !syntax.ignore_case
@@ -124,7 +124,7 @@ impl Regex {
         let syntax = Syntax { ignore_case, lines: true, ..Syntax::default() };
         let text = format!("{}{text}", if ignore_case { "(?i)" } else { "" });
         // The half boundaries of the automata are not known here; looking around says the same.
-        let text = if around == Around::Word { format!("(?<!\\w)(?:{text})(?!\\w)") } else { surround(&text, around, syntax) };
+        let text = surround(&text, around, syntax, true);
         let text = if around == Around::Nothing { format!("(?m){text}") } else { text };
         let regex = fancy_regex::RegexBuilder::new(&text).backtrack_limit(10_000_000).build();
         let regex = regex.map_err(|error| error.to_string())?;
@@ -263,9 +263,11 @@ impl Regex {
     }
 }
 
-fn surround(text: &str, around: Around, syntax: Syntax) -> String {
+fn surround(text: &str, around: Around, syntax: Syntax, backrefs: bool) -> String {
     match around {
         Around::Nothing => text.to_string(),
+        // The backtracking engine does not know half boundaries.
+        Around::Word if backrefs => format!("(?<!\\w)(?:{text})(?!\\w)"),
         Around::Word if syntax.utf8 => format!("\\b{{start-half}}(?:{text})\\b{{end-half}}"),
         Around::Word => format!("(?-u:\\b{{start-half}})(?:{text})(?-u:\\b{{end-half}})"),
         Around::Line => format!("(?m:^)(?:{text})(?m:$)"),

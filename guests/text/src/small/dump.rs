@@ -207,6 +207,9 @@ fn revert(text: &[u8], plain: bool, columns: usize, out: &mut Vec<u8>) {
         let (mut high, mut bad, mut count) = (None, 0, 0);
         for &byte in digits {
             let Some(value) = digit(byte) else {
+                if plain && byte.is_ascii_whitespace() {
+                    continue;
+                }
                 if byte != b' ' && byte != b'\r' {
                     high = None;
                 }

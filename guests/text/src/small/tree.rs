@@ -104,8 +104,10 @@ pub fn tree(args: Vec<OsString>) -> i32 {
         drawing.out.put(&root);
         if fs::metadata(io::path(&root)).is_ok_and(|data| data.is_dir()) {
             drawing.out.byte(b'\n');
-            drawing.directories += 1;
+            let before = (drawing.directories, drawing.files);
             drawing.children(&root, "", 1);
+            // The directory itself counts when something was seen in it.
+            drawing.directories += usize::from(before != (drawing.directories, drawing.files));
         } else {
             drawing.out.put(b"  [error opening dir]\n");
             status = 2;

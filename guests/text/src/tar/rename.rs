@@ -10,34 +10,84 @@ pub(super) struct Rename {
     global: bool,
     /// The first match that is replaced, counted from 1.
     from: usize,
-    /// Whether targets of symbolic links are changed too.
-    symbolic: bool,
+    scopes: Scopes,
+}
+
+/// What a name is: a flag of each command says whether it changes such ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Member,
+    Symlink,
+    HardLink,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scopes {
+    member: bool,
+    symlink: bool,
+    hard_link: bool,
+}
+
+impl Scopes {
+    const ALL: Self = Self { member: true, symlink: true, hard_link: true };
+    const NONE: Self = Self { member: false, symlink: false, hard_link: false };
+
+    fn flag(&mut self, flag: u8) -> bool {
+        let on = flag.is_ascii_lowercase();
+        match flag.to_ascii_lowercase() {
+            b'r' => self.member = on,
+            b's' => self.symlink = on,
+            b'h' => self.hard_link = on,
+            _ => return false,
+        }
+        true
+    }
+
+    fn has(self, scope: Scope) -> bool {
+        match scope {
+            Scope::Member => self.member,
+            Scope::Symlink => self.symlink,
+            Scope::HardLink => self.hard_link,
+        }
+    }
 }
 
 /// Reads `s/old/new/flags`, several with semicolons between; the error is for the user.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Rename>, String> {
     let mut renames = Vec::new();
     let mut rest = text;
+    let mut usual = Scopes::ALL;
     loop {
         rest = rest.trim_ascii_start();
+        if let Some(flags) = rest.strip_prefix(b"flags=") {
+            let end = flags.iter().position(|&byte| byte == b';').unwrap_or(flags.len());
+            usual = Scopes::NONE;
+            if let Some(flag) = flags[..end].iter().find(|flag| !usual.flag(**flag)) {
+                return Err(format!("Unknown transform flag: {}", char::from(*flag)));
+            }
+            match flags.get(end + 1..) {
+                Some(more) => rest = more,
+                None => return Ok(renames),
+            }
+            continue;
+        }
         let [b's', delimiter, following @ ..] = rest else { return Err("Invalid transform expression".to_string()) };
         let (pattern, following) = until(following, *delimiter)?;
         let (replacement, following) = until(following, *delimiter)?;
         let end = following.iter().position(|&byte| byte == b';').unwrap_or(following.len());
-        let (mut syntax, mut global, mut from, mut symbolic) = (Syntax::default(), false, 0, true);
+        let (mut syntax, mut global, mut from, mut scopes) = (Syntax::default(), false, 0, usual);
         for flag in &following[..end] {
             match flag {
                 b'g' => global = true,
                 b'i' => syntax.ignore_case = true,
                 b'x' => syntax.extended = true,
-                b'S' => symbolic = false,
                 b'0'..=b'9' => from = from * 10 + usize::from(flag - b'0'),
-                b'r' | b'R' | b's' | b'h' | b'H' => {}
+                flag if scopes.flag(*flag) => {}
                 _ => return Err(format!("Unknown flag in transform expression: {}", char::from(*flag))),
             }
         }
         let regex = Regex::new(&pattern, syntax).map_err(|message| format!("Invalid transform expression: {message}"))?;
-        renames.push(Rename { regex, replacement, global, from: from.max(1), symbolic });
+        renames.push(Rename { regex, replacement, global, from: from.max(1), scopes });
         match following.get(end + 1..) {
             Some(more) if !more.trim_ascii().is_empty() => rest = more,
             _ => return Ok(renames),
@@ -67,9 +117,9 @@ fn until(text: &[u8], delimiter: u8) -> Result<(Vec<u8>, &[u8]), String> {
 }
 
 /// The name after all changes.
-pub(super) fn apply(renames: &[Rename], name: &[u8], is_target: bool) -> Vec<u8> {
+pub(super) fn apply(renames: &[Rename], name: &[u8], scope: Scope) -> Vec<u8> {
     let mut name = name.to_vec();
-    for rename in renames.iter().filter(|rename| rename.symbolic || !is_target) {
+    for rename in renames.iter().filter(|rename| rename.scopes.has(scope)) {
         name = rename.one(&name);
     }
     name

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read;
 
 use super::header::{self, Member};
+use super::rename::Scope;
 use super::{Options, long_line, open};
 use crate::io::{self, Out, show};
 use crate::{glob, warn};
@@ -171,27 +172,22 @@ impl Unpacking<'_> {
         }
         let verbose = self.options.verbose;
         if list {
-            let line =
-                if verbose > 0 { long_line(&member, self.options.numeric) } else { [member.name.as_slice(), b"\n"].concat() };
+            if self.options.show_changed && !self.changed(&mut member) {
+                return Ok(());
+            }
+            let line = if verbose > 0 { long_line(&member, self.options) } else { [member.name.as_slice(), b"\n"].concat() };
             self.out.put(&line);
             return Ok(());
         }
-        let shown = member.clone();
-        if self.options.strip > 0 {
-            match strip(&member.name, self.options.strip) {
-                Some(name) => member.name = name,
-                None => return Ok(()),
-            }
-            if member.kind == b'1' {
-                member.link = strip(&member.link, self.options.strip).unwrap_or(member.link);
-            }
+        let mut shown = member.clone();
+        if !self.changed(&mut member) {
+            return Ok(());
         }
-        if !self.options.renames.is_empty() {
-            member.name = super::rename::apply(&self.options.renames, &member.name, false);
+        if self.options.show_changed {
+            shown = member.clone();
         }
         if verbose > 0 {
-            let line =
-                if verbose > 1 { long_line(&shown, self.options.numeric) } else { [shown.name.as_slice(), b"\n"].concat() };
+            let line = if verbose > 1 { long_line(&shown, self.options) } else { [shown.name.as_slice(), b"\n"].concat() };
             if self.options.to_stdout {
                 let _ = sys::write_all(2, &line);
             } else {
@@ -204,6 +200,31 @@ impl Unpacking<'_> {
         }
         self.extract(&member, &content);
         Ok(())
+    }
+
+    /// Changes the names as `--strip-components` and `--transform` say; false when nothing is left of them.
+    fn changed(&self, member: &mut Member) -> bool {
+        let Options { strip: count, renames, .. } = self.options;
+        if *count > 0 {
+            match strip(&member.name, *count) {
+                Some(name) => member.name = name,
+                None => return false,
+            }
+            if member.kind == b'1'
+                && let Some(link) = strip(&member.link, *count)
+            {
+                member.link = link;
+            }
+        }
+        if !renames.is_empty() {
+            member.name = super::rename::apply(renames, &member.name, Scope::Member);
+            match member.kind {
+                b'1' => member.link = super::rename::apply(renames, &member.link, Scope::HardLink),
+                b'2' => member.link = super::rename::apply(renames, &member.link, Scope::Symlink),
+                _ => {}
+            }
+        }
+        !member.name.is_empty()
     }
 
     fn complain(&mut self, name: &[u8], what: &str, error: &std::io::Error) {
@@ -246,13 +267,16 @@ impl Unpacking<'_> {
                 self.directories.push((location, member.mode, member.mtime));
                 return;
             }
+            _ if self.options.skip_old && exists.is_some() => return,
             _ if self.options.keep_old && exists.is_some() => {
                 let error = std::io::Error::from_raw_os_error(sys::errno::EEXIST);
                 return self.complain(&name, "Cannot open", &error);
             }
             _ => {}
         }
-        if exists.is_some() {
+        if exists.is_some_and(|stat| stat.kind() == sys::stat::S_IFDIR) {
+            let _ = fs::remove_dir(&path);
+        } else if exists.is_some() && !self.options.overwrite {
             let _ = fs::remove_file(&path);
         }
         match member.kind {
@@ -260,6 +284,12 @@ impl Unpacking<'_> {
                 if let Err(error) = symlink(&member.link, &path) {
                     let what = format!("Cannot create symlink to '{}'", show(&member.link));
                     self.complain(&name, &what, &error);
+                }
+            }
+            b'6' => {
+                let done = sys::mkfifo(&path, 0o666).and_then(|()| sys::chmod(&path, true, self.mode(member.mode)));
+                if let Err(error) = done {
+                    self.complain(&name, "Cannot mkfifo", &error);
                 }
             }
             b'1' => {
