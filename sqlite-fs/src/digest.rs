@@ -90,6 +90,8 @@ impl Reader {
             words.number(stat.mtime.cast_unsigned());
             match stat.file_type() {
                 FileType::Directory => {}
+                // Its mode says what it is, and there is nothing in it.
+                FileType::Fifo => {}
                 FileType::Symlink => words.bytes(self.fs().read_link(&path)?.as_bytes()),
                 FileType::File => match known.get(&stat.ino) {
                     Some(first) => words.number(*first),

@@ -30,7 +30,7 @@ pub use posix::{OpenFlags, close, is_terminal, link, open, poll_read, read, seek
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, ECHILD, EEXIST, EINTR, EINVAL, EISDIR, ELOOP, EMFILE, ENOENT, ENOEXEC, ENOMEM, ENOTDIR,
-        EPERM, EPIPE, ESRCH,
+        ENOTEMPTY, EPERM, EPIPE, ESRCH,
     };
 }
 

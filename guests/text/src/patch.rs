@@ -160,6 +160,12 @@ fn choose(options: &Options, patch: &parse::Patch) -> Option<Vec<u8>> {
         .cloned()
 }
 
+/// A name in messages: in quotes where a shell would need them.
+fn quoted(name: &[u8]) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(byte) || *byte >= 128;
+    if name.iter().all(plain) { show(name).into_owned() } else { format!("'{}'", show(name).replace('\'', "'\\''")) }
+}
+
 /// Leaves out a patch that is there already: nobody is asked, nobody could answer.
 fn ignore(options: &Options, out: &mut Out, patch: &parse::Patch, name: &[u8]) -> i32 {
     if options.forward {
@@ -196,10 +202,10 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
     let path = io::path(&name);
     let verb = if options.dry_run { "checking" } else { "patching" };
     if !options.silent {
-        out.put(format!("{verb} file {}", show(options.output.as_ref().unwrap_or(&name))).as_bytes());
+        out.put(format!("{verb} file {}", quoted(options.output.as_ref().unwrap_or(&name))).as_bytes());
         if let Some(output) = &options.output {
             let _ = output;
-            out.put(format!(" (read from {})", show(&name)).as_bytes());
+            out.put(format!(" (read from {})", quoted(&name)).as_bytes());
         }
         out.byte(b'\n');
     }
@@ -212,6 +218,7 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
             out.put(b"Assuming -R.\n");
             reverse = !reverse;
             result = apply::apply(&original, patch, reverse, options.fuzz, false);
+            result.fuzzy = true;
         } else {
             return ignore(options, out, patch, &name);
         }

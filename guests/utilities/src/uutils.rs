@@ -86,7 +86,7 @@ pub fn join_two(args: Args) -> Outcome {
         let given = options::parse(args.clone(), &spec)?;
         match given.operands.as_slice() {
             [_, _] => {}
-            [_, _, extra, ..] => return Err(program::extra_operand(extra)),
+            [_, _, extra, ..] => return Err(program::usage(format!("extra operand '{}'", extra.to_string_lossy()))),
             few => return Err(program::missing_operand(few.last())),
         }
     }

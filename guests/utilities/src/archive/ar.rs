@@ -107,7 +107,7 @@ pub fn main(args: Args) -> Outcome {
 fn show(members: &[Member], names: &[OsString], operation: char, verbose: bool, dates: bool, out: &mut Output) -> Outcome {
     let mut status = 0;
     for name in names.iter().filter(|name| !members.iter().any(|member| member.name == bytes(name))) {
-        status = fail(format!("no entry {} in archive", name.to_string_lossy()));
+        let _ = sys::write_all(2, format!("no entry {} in archive\n", name.to_string_lossy()).as_bytes());
     }
     for member in members.iter().filter(|member| names.is_empty() || names.iter().any(|name| bytes(name) == member.name)) {
         let name = String::from_utf8_lossy(&member.name);

@@ -242,11 +242,17 @@ impl Copy {
     }
 
     fn directory(&mut self, source: &Path, destination: &Path, stat: &Stat, fresh: bool) -> bool {
-        let inside = resolve(destination, Must::Nothing, true)
-            .ok()
-            .zip(resolve(source, Must::Exist, true).ok())
-            .is_some_and(|(to, from)| to.starts_with(&from));
-        if inside {
+        let paths = resolve(destination, Must::Nothing, true).ok().zip(resolve(source, Must::Exist, true).ok());
+        if paths.as_ref().is_some_and(|(to, from)| to.starts_with(from)) {
+            // GNU notices when it meets what it has just made: all else is copied by then.
+            let below = paths.is_some_and(|(to, from)| to.parent() == Some(from.as_path()));
+            let names = if fresh && below { children(source).unwrap_or_default() } else { Vec::new() };
+            if fresh && below && std::fs::create_dir(destination).is_ok() {
+                for child in names {
+                    self.one(&child, &join(destination, &base(&child)), false);
+                }
+                self.attributes(destination, stat, fresh);
+            }
             return self.complain(format!(
                 "cannot copy a directory, {}, into itself, {}",
                 quote::always(source),

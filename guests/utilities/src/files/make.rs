@@ -108,7 +108,7 @@ pub fn rmdir(args: Args) -> Outcome {
                 out.text(format!("{}: removing directory, {}\n", program::name(), quote::always(&current)));
             }
             if let Err(error) = std::fs::remove_dir(&current) {
-                let not_empty = error.kind() == io::ErrorKind::DirectoryNotEmpty;
+                let not_empty = error.raw_os_error() == Some(sys::errno::ENOTEMPTY);
                 if !(given.has('i') && not_empty) {
                     out.send();
                     let what = if current == *name { "failed to remove" } else { "failed to remove directory" };

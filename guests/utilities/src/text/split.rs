@@ -303,8 +303,7 @@ fn rounds(all: &[u8], count: u64, separator: u8) -> Vec<std::borrow::Cow<'_, [u8
 /// Parts of about the same size; with `whole`, a line belongs to the part that its first byte is in.
 fn ends(all: &[u8], count: u64, whole: bool, separator: u8) -> Vec<std::borrow::Cow<'_, [u8]>> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let size = all.len() / count;
-    let size = if whole { size.max(1) } else { size };
+    let size = (all.len() / count).max(1);
     let mut start = 0;
     (1..=count)
         .map(|part| {

@@ -323,7 +323,7 @@ const GAP: usize = 2;
 /// The most columns that fit and their widths.
 fn layout(cells: &[usize], line: usize, across: bool) -> (usize, Vec<usize>) {
     // Every column takes at least one character and its gap.
-    let most = if line == 0 { cells.len() } else { (line / (GAP + 1)).max(1).min(cells.len()) };
+    let most = if line == 0 { cells.len() } else { line.div_ceil(GAP + 1).max(1).min(cells.len()) };
     for count in (2..=most).rev() {
         let rows = cells.len().div_ceil(count);
         let mut widths = vec![GAP + 1; count];
@@ -333,7 +333,7 @@ fn layout(cells: &[usize], line: usize, across: bool) -> (usize, Vec<usize>) {
             widths[col] = widths[col].max(cell + gap);
         }
         let total: usize = widths.iter().sum();
-        if line == 0 || total < line || (line == total && widths.last() == Some(&(GAP + 1))) {
+        if line == 0 || total < line || widths.iter().all(|width| *width == GAP + 1) {
             return (count, widths);
         }
     }
