@@ -74,7 +74,7 @@ impl Round {
             // Half of them in files.
             let mut builder = Sandbox::builder().host(host).preset(Preset::Strict);
             let path = directory.path().join(format!("{turn}.db"));
-            if worker % 2 == 0 {
+            if worker.is_multiple_of(2) {
                 builder = builder.database(&path);
             }
             let sandbox = builder.open().unwrap();
@@ -93,7 +93,7 @@ impl Round {
 
     fn command(&self, sandbox: &Sandbox, turn: usize) {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if turn % 10 == 0 {
+        if turn.is_multiple_of(10) {
             self.hostile.fetch_add(1, Ordering::Relaxed);
             let script = HOSTILE[turn / 10 % HOSTILE.len()];
             let limits = Overrides { wall: Some(WallTime(Duration::from_millis(300))), ..Overrides::default() };

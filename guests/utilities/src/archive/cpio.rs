@@ -255,7 +255,7 @@ fn pass(given: &Given, to: &Path, owner: (Option<u32>, Option<u32>)) -> Done {
         }
     }
     // Half a block more, as GNU counts what it copies.
-    Ok(((total + BLOCK - 1) / BLOCK, writer.finish()))
+    Ok((total.div_ceil(BLOCK), writer.finish()))
 }
 
 /// Makes files out of members.

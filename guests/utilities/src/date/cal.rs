@@ -132,7 +132,7 @@ fn centred(text: &str, width: usize) -> String {
 
 fn table(year: i64, month: u32, title: &str, style: &Style) -> Vec<String> {
     let cell = if style.julian { 3 } else { 2 };
-    let mut names = vec!["Su", "Mo", "Tu", "We", "Th", "Fr", "Sa"];
+    let mut names = ["Su", "Mo", "Tu", "We", "Th", "Fr", "Sa"];
     if style.monday {
         names.rotate_left(1);
     }
