@@ -53,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "file type",
         query: "SELECT 'inode ' || ino || ' has mode ' || printf('%o', mode) FROM fs_inode
-                WHERE (mode & 61440) NOT IN (16384, 32768, 40960)",
+                WHERE (mode & 61440) NOT IN (4096, 16384, 32768, 40960)",
     },
     Rule {
         name: "name",

@@ -123,9 +123,34 @@ fn round(host: &Host, time: Duration) -> (Held, u64, u64) {
     (held(), round.runs.into_inner(), round.hostile.into_inner())
 }
 
+/// Says that this program was started by the test below, to be measured.
+const ALONE: &str = "SANDLITE_SOAK_ALONE";
+
 // T-REL-06: what is held between two rounds, when nothing runs, does not grow.
+//
+// In a program of its own, where no other test counts, and with an allocator that gives back what is freed: glibc's own habit is to
+// keep up to 64 MB for each of its arenas, which looks like a leak until all of them are full, after minutes.
 #[test]
 fn sixteen_sandboxes_leave_nothing_behind() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "soak::rounds", "--nocapture"])
+        .env(ALONE, "1")
+        .env("MALLOC_ARENA_MAX", "2")
+        .env("MALLOC_MMAP_THRESHOLD_", "131072")
+        .env("MALLOC_TRIM_THRESHOLD_", "131072")
+        .output()
+        .unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    println!("{said}");
+    assert!(output.status.success() && said.contains("round 4"), "{said}");
+}
+
+/// The measuring itself: nothing unless it was asked for by the test above.
+#[test]
+fn rounds() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
     let seconds = std::env::var("SANDLITE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let host = Host::builder().build().unwrap();
     // Everything that is made once is made before it counts.
@@ -141,10 +166,7 @@ fn sixteen_sandboxes_leave_nothing_behind() {
         all.push(held);
     }
     let (middle, end) = (all[all.len() / 2 - 1], all[all.len() - 1]);
-    // What is kept for the next command (the engine's slots, the allocator's arenas) fills up to what was once in use, about a
-    // gigabyte here, and then stays: ten seconds see the ceiling, a minute sees that nothing grows beyond it.
-    assert!(end.resident_kib < 1_500_000, "{all:?}");
-    assert!(seconds < 60 || end.resident_kib < middle.resident_kib * 5 / 4 + 64_000, "{all:?}");
+    assert!(end.resident_kib < middle.resident_kib * 5 / 4 + 128_000, "{all:?}");
     assert!(end.descriptors <= middle.descriptors + 16 && end.descriptors < 64, "{all:?}");
     assert!(end.threads <= middle.threads + SANDBOXES as u64 && end.threads < 64 + SANDBOXES as u64 * 4, "{all:?}");
 }
