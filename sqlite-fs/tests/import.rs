@@ -252,7 +252,7 @@ fn harmless_oddities_are_put_right() {
         (format!("UPDATE fs_inode SET size=3 WHERE ino={small}"), Some("was cut")),
         (format!("UPDATE fs_inode SET size=70000 WHERE ino={small}"), Some("was filled up")),
         (format!("DELETE FROM fs_data WHERE ino={large} AND chunk_index=1"), None),
-        (format!("UPDATE fs_inode SET mode=4480, rdev=5 WHERE ino={small}"), Some("device")),
+        (format!("UPDATE fs_inode SET mode=8576, rdev=5 WHERE ino={small}"), Some("device")),
         (format!("UPDATE fs_inode SET atime=9223372036854775807, mtime=-9223372036854775807 WHERE ino={small}"), None),
         ("UPDATE tool_calls SET result='{}', error='both', status='odd'".to_owned(), None),
         ("CREATE TRIGGER t AFTER INSERT ON fs_inode BEGIN DELETE FROM fs_data; END".to_owned(), None),
@@ -281,7 +281,7 @@ fn check_names_what_is_broken_in_our_own_file() {
         format!("UPDATE fs_inode SET nlink=7 WHERE ino={large}"),
         format!("UPDATE fs_inode SET size=7 WHERE ino={small}"),
         format!("UPDATE fs_data SET chunk_index=chunk_index+1 WHERE ino={small}"),
-        format!("UPDATE fs_inode SET mode=4480 WHERE ino={small}"),
+        format!("UPDATE fs_inode SET mode=8576 WHERE ino={small}"),
         "INSERT INTO fs_symlink VALUES (777,'x')".to_owned(),
     ];
     for sql in lies().into_iter().map(|(sql, _)| sql).chain(more) {
