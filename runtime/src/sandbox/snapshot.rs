@@ -147,7 +147,7 @@ impl Sandbox {
     /// sandbox.export(&file)?;
     /// let digest = sandbox.digest(Export::default())?;
     /// Sandbox::builder().import(&file).import_digest(digest).open()?;
-    /// let error = Sandbox::builder().import(&file).import_digest("0".repeat(64)).open().unwrap_err();
+    /// let error = Sandbox::builder().import(&file).import_digest("0".repeat(64)).open().err().unwrap();
     /// # std::fs::remove_dir_all(directory).unwrap();
     /// assert!(error.to_string().contains("digest"));
     /// # Ok::<(), sandlite_runtime::Error>(())
