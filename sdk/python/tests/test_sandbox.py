@@ -116,7 +116,15 @@ def test_other_threads_run_meanwhile():
         assert seen == ["true\n"]
 
 
-def test_ctrl_c_ends_the_command():
+@pytest.fixture
+def interruptible():
+    """Python's own answer to Ctrl-C, also where the tests were started by something that had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_the_command(interruptible):
     def interrupt() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
