@@ -279,14 +279,14 @@ def _install():
         return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\\1 \\2", text).lower())
 
     def search(query, detail="brief", limit=10):
-        if not isinstance(query, str):
-            raise TypeError("host_tools.search expects a string query")
-        if detail not in ("brief", "full"):
-            raise ValueError("host_tools.search detail must be 'brief' or 'full'")
-        if isinstance(limit, bool) or not isinstance(limit, int):
-            raise TypeError("host_tools.search limit must be an integer")
-        if limit < 1:
-            raise ValueError("host_tools.search limit must be at least 1")
+        for holds, error, rule in (
+            (isinstance(query, str), TypeError, "expects a string query"),
+            (detail in ("brief", "full"), ValueError, "detail must be 'brief' or 'full'"),
+            (type(limit) is int, TypeError, "limit must be an integer"),
+            (type(limit) is int and limit > 0, ValueError, "limit must be at least 1"),
+        ):
+            if not holds:
+                raise error("host_tools.search " + rule)
         offered = tools.list()
         texts = [[(3.5, words(t["name"])), (1.5, words(t["description"])), (0.35, words(str(t["schema"])))] for t in offered]
         scores = [0.0] * len(offered)
