@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, Optional, Union
+from typing import Any, ClassVar, Iterable, Mapping, Optional, Union
 
 from ._async import AsyncSandbox
 from ._results import Result
@@ -252,3 +252,31 @@ def _short(text: str, run: int) -> str:
         return text
     half = _SHOWN // 2
     return f"{text[:half]}\n[... {len(text) - _SHOWN} characters left out: they are run {run} of the history ...]\n{text[-half:]}"
+
+
+def field(value: Any, name: str) -> Any:
+    """A part of what a model's client hands over, be it an object or a mapping; ``None`` if it has none."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+class Calls:
+    """A sandbox's chosen tools, asked for by name: what the interfaces that hand over calls have in common."""
+
+    #: What a call is called there.
+    _unit: ClassVar[str]
+
+    def __init__(self, box: AnySandbox, names: Optional[Iterable[str]] = None) -> None:
+        self._box = box
+        self._specs = chosen(names)
+
+    def _do(self, name: str, given: Any) -> Answer:
+        if not isinstance(self._box, Sandbox):
+            raise TypeError(f"an AsyncSandbox is asked with `await tools.adispatch({self._unit})`")
+        return self._refused(name) or call(self._box, name, given)
+
+    async def _ado(self, name: str, given: Any) -> Answer:
+        return self._refused(name) or await acall(self._box, name, given)
+
+    def _refused(self, name: str) -> Optional[Answer]:
+        known = any(spec.name == name for spec in self._specs)
+        return None if known else Answer(f"error: there is no tool `{name}`", True)

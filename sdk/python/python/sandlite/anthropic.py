@@ -11,25 +11,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any
 
-from . import _toolkit
-from ._sandbox import Sandbox
-from ._toolkit import AnySandbox
+from ._toolkit import Answer, Calls, field
 
 __all__ = ["SandboxTools"]
 
 
-def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-class SandboxTools:
+class SandboxTools(Calls):
     """A sandbox's tools, and the answers to their calls. ``names`` chooses among them."""
 
-    def __init__(self, box: AnySandbox, names: Optional[Iterable[str]] = None) -> None:
-        self._box = box
-        self._specs = _toolkit.chosen(names)
+    _unit = "block"
 
     @property
     def tools(self) -> "list[Any]":
@@ -40,15 +32,11 @@ class SandboxTools:
 
     def dispatch(self, block: Any) -> "Any":
         """Does what a ``tool_use`` block asks; returns the ``tool_result`` block. Nothing a model says makes it raise."""
-        if not isinstance(self._box, Sandbox):
-            raise TypeError("an AsyncSandbox is asked with `await tools.adispatch(block)`")
-        name = str(_field(block, "name"))
-        return self._result(block, self._refused(name) or _toolkit.call(self._box, name, _field(block, "input")))
+        return self._result(block, self._do(str(field(block, "name")), field(block, "input")))
 
     async def adispatch(self, block: Any) -> "Any":
         """The same, for ``asyncio``."""
-        name = str(_field(block, "name"))
-        return self._result(block, self._refused(name) or await _toolkit.acall(self._box, name, _field(block, "input")))
+        return self._result(block, await self._ado(str(field(block, "name")), field(block, "input")))
 
     def answer(self, message: Any) -> "Any":
         """The user's message that answers every call of an assistant's message; ``None`` if it has none."""
@@ -62,13 +50,9 @@ class SandboxTools:
 
     @staticmethod
     def _calls(message: Any) -> "list[Any]":
-        return [block for block in _field(message, "content") or [] if _field(block, "type") == "tool_use"]
-
-    def _refused(self, name: str) -> Optional[_toolkit.Answer]:
-        known = any(spec.name == name for spec in self._specs)
-        return None if known else _toolkit.Answer(f"error: there is no tool `{name}`", True)
+        return [block for block in field(message, "content") or [] if field(block, "type") == "tool_use"]
 
     @staticmethod
-    def _result(block: Any, answer: _toolkit.Answer) -> "Any":
-        made = {"type": "tool_result", "tool_use_id": _field(block, "id"), "content": answer.text}
+    def _result(block: Any, answer: Answer) -> "Any":
+        made = {"type": "tool_result", "tool_use_id": field(block, "id"), "content": answer.text}
         return {**made, "is_error": True} if answer.is_error else made

@@ -12,25 +12,17 @@ With ``client.responses.create(…, tools=tools.responses)`` the same: ``input.a
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any
 
-from . import _toolkit
-from ._sandbox import Sandbox
-from ._toolkit import AnySandbox
+from ._toolkit import Answer, Calls, field
 
 __all__ = ["SandboxTools"]
 
 
-def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-class SandboxTools:
+class SandboxTools(Calls):
     """A sandbox's tools, and the answers to their calls. ``names`` chooses among them."""
 
-    def __init__(self, box: AnySandbox, names: Optional[Iterable[str]] = None) -> None:
-        self._box = box
-        self._specs = _toolkit.chosen(names)
+    _unit = "call"
 
     @property
     def chat(self) -> "list[Any]":
@@ -59,27 +51,19 @@ class SandboxTools:
 
     def dispatch(self, call: Any) -> "Any":
         """Does what a call asks; returns the message (or the item) that answers it. Nothing a model says makes it raise."""
-        if not isinstance(self._box, Sandbox):
-            raise TypeError("an AsyncSandbox is asked with `await tools.adispatch(call)`")
-        name, arguments = self._asked(call)
-        return self._answer(call, self._refused(name) or _toolkit.call(self._box, name, arguments))
+        return self._answer(call, self._do(*self._asked(call)))
 
     async def adispatch(self, call: Any) -> "Any":
         """The same, for ``asyncio``."""
-        name, arguments = self._asked(call)
-        return self._answer(call, self._refused(name) or await _toolkit.acall(self._box, name, arguments))
-
-    def _refused(self, name: str) -> Optional[_toolkit.Answer]:
-        known = any(spec.name == name for spec in self._specs)
-        return None if known else _toolkit.Answer(f"error: there is no tool `{name}`", True)
+        return self._answer(call, await self._ado(*self._asked(call)))
 
     @staticmethod
     def _asked(call: Any) -> "tuple[str, Any]":
-        function = _field(call, "function") or call
-        return str(_field(function, "name")), _field(function, "arguments")
+        function = field(call, "function") or call
+        return str(field(function, "name")), field(function, "arguments")
 
     @staticmethod
-    def _answer(call: Any, answer: _toolkit.Answer) -> "Any":
-        if _field(call, "type") == "function_call":
-            return {"type": "function_call_output", "call_id": _field(call, "call_id"), "output": answer.text}
-        return {"role": "tool", "tool_call_id": _field(call, "id"), "content": answer.text}
+    def _answer(call: Any, answer: Answer) -> "Any":
+        if field(call, "type") == "function_call":
+            return {"type": "function_call_output", "call_id": field(call, "call_id"), "output": answer.text}
+        return {"role": "tool", "tool_call_id": field(call, "id"), "content": answer.text}
