@@ -89,6 +89,13 @@ fn nothing_of_the_host_shows() {
 }
 
 #[test]
+fn a_command_starts_from_the_prepared_image() {
+    // Without the image a shell fills its tables first, which takes more than 100 000.
+    let fuel = sandbox().run(Command::bash(":").deterministic(1)).unwrap().usage.fuel;
+    assert!(fuel < 80_000, "{fuel}");
+}
+
+#[test]
 fn a_deterministic_run_repeats_to_the_byte() {
     let run = |script: &str, seed| sandbox().run(Command::bash(script).deterministic(seed)).unwrap();
     let script = "echo $RANDOM; date +%s%N; od -An -tx1 -N8 /dev/urandom";

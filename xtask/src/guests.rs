@@ -1,5 +1,6 @@
 //! `cargo xtask guests`: from Rust to compressed WebAssembly, once per content.
 
+mod image;
 mod python;
 
 use std::fs;
@@ -38,9 +39,10 @@ fn shell(dist: &Path) -> crate::Outcome {
     install_target()?;
     step("building the guests (bash and its utilities, to WebAssembly)");
     let wasm = compile()?;
+    step("preparing the shell's image");
+    let bytes = image::prepare(&fs::read(&wasm)?)?;
     step("packing the guests");
     fs::create_dir_all(dist)?;
-    let bytes = fs::read(&wasm)?;
     let packed = pack(&bytes)?;
     fs::write(dist.join("shell.wasm.xz"), &packed)?;
     fs::write(dist.join("shell.sha256"), hex(&Sha256::digest(&bytes)))?;
@@ -86,6 +88,7 @@ fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(RUST_FLAGS);
+    hasher.update(include_str!("guests/image.rs"));
     hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);
     hasher.update(profile()?);
     hasher.update(dependencies()?);

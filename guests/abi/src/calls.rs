@@ -19,6 +19,7 @@ mod raw {
         pub fn kill(pid: i32, signal: u32) -> u32;
         pub fn signal_action(signal: u32, disposition: u32, old: *mut u32) -> u32;
         pub fn signals_take(mask: *mut u64) -> u32;
+        pub fn signals_ignored(mask: *mut u64) -> u32;
         pub fn process_ids(out: *mut [u32; 3]) -> u32;
         pub fn set_group(pid: u32, group: u32) -> u32;
         pub fn pipe(out: *mut [u32; 2]) -> u32;
@@ -120,6 +121,15 @@ pub fn signals_take() -> u64 {
     let mut mask = 0;
     // SAFETY: the result outlives the call.
     let _ = unsafe { raw::signals_take(&raw mut mask) };
+    mask
+}
+
+/// The signals that this process ignores, as bits of [`Signal::bit`].
+#[must_use]
+pub fn signals_ignored() -> u64 {
+    let mut mask = 0;
+    // SAFETY: the result outlives the call.
+    let _ = unsafe { raw::signals_ignored(&raw mut mask) };
     mask
 }
 

@@ -28,6 +28,13 @@ pub const MODULE: &str = "sandlite";
 /// The exported function the host calls in a forked child, with the pointer the parent gave to `fork`.
 pub const FORK_ENTRY: &str = "sandlite_fork_entry";
 
+/// The exported function that does what set-up can be done before there is a host: called once, when the guest is built. Every
+/// process starts from the memory that it left.
+pub const PREPARE: &str = "sandlite_prepare";
+
+/// `/etc/hostname`: the name of the machine that guests see.
+pub const ETC_HOSTNAME: &str = "sandlite\n";
+
 /// The exported global that holds the top of the shadow stack; copied into a forked child. The stack must come first in
 /// memory (`--stack-first`): fork takes what lies below it for dead.
 pub const STACK_POINTER: &str = "__stack_pointer";

@@ -3,17 +3,12 @@
 use std::path::Path;
 
 use crate::bytes;
+use crate::prepared::{self, MACHINE, VERSION};
 use crate::shell::{Done, Flow, Frame, Origin, Shell};
 use crate::state::assign::is_name;
 use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::{Attributes, Value};
 use crate::syntax::Parser;
-
-/// The version that scripts see.
-const VERSION: &str = "5.2.15(1)-release";
-
-/// The machine that scripts see.
-const MACHINE: &str = "x86_64-pc-linux-gnu";
 
 fn usage(own: &str) -> String {
     format!("Usage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n")
@@ -43,12 +38,15 @@ pub fn run(args: &[String]) -> u8 {
     let own = args.first().map_or("bash", String::as_str);
     let base = own.rsplit('/').next().unwrap_or(own).trim_start_matches('-');
     let bottom = 0u8;
-    let mut shell = Shell::new(own);
+    // It lives as long as the process: taking it to pieces at the end would be work for nobody.
+    let shell = Box::leak(prepared::take());
     shell.stack_base = std::ptr::from_ref(&bottom) as usize;
-    shell.last_argument = own.to_owned();
-    shell.bind_computed();
+    own.clone_into(&mut shell.name);
+    own.clone_into(&mut shell.last_argument);
+    shell.look_around();
     shell.import_environment();
-    shell.set_first_variables();
+    shell.count_level();
+    shell.set_first_directory();
     shell.output.look();
     if base == "sh" || shell.variables.get("POSIXLY_CORRECT").is_some() {
         shell.switch(SetOption::Posix, true);
@@ -95,7 +93,7 @@ pub fn run(args: &[String]) -> u8 {
         }
     }
     let result = shell.run_invocation(&invocation, args.get(invocation.rest..).unwrap_or_default());
-    let status = crate::exec::final_status(&shell, result);
+    let status = crate::exec::final_status(shell, result);
     shell.finish(status)
 }
 
@@ -295,9 +293,14 @@ impl Shell {
             if !is_name(&name) || matches!(name.as_str(), "BASHOPTS" | "_" | "PIPESTATUS" | "LINENO" | "BASHPID") {
                 continue;
             }
+            if prepared::KEPT.contains(&name.as_str()) {
+                continue;
+            }
             let variable = self.variables.entry(&name);
             variable.attributes = Attributes::EXPORT;
-            variable.value = Value::Scalar(value);
+            if !prepared::EXPORTED_AT_MOST.contains(&name.as_str()) {
+                variable.value = Value::Scalar(value);
+            }
         }
     }
 
@@ -327,81 +330,40 @@ impl Shell {
         }
     }
 
-    fn set_first_variables(&mut self) {
-        let ids = sys::process_ids();
-        let [uid, _] = sys::user_ids();
-        self.random = (sys::now_ns() as u32) ^ ids[0].wrapping_mul(2_654_435_761);
-        let set_if_missing = |shell: &mut Self, name: &str, value: &str| {
-            if shell.variables.get(name).is_none_or(|variable| !variable.is_set()) {
-                shell.set_plain(name, value);
-            }
-        };
-        set_if_missing(self, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        set_if_missing(self, "TERM", "dumb");
-        set_if_missing(self, "SHELL", "/bin/bash");
-        let hostname =
-            std::fs::read_to_string("/etc/hostname").map_or_else(|_| "sandbox".to_owned(), |text| text.trim().to_owned());
-        set_if_missing(self, "HOSTNAME", &hostname);
-        set_if_missing(self, "BASH", if cfg!(target_arch = "wasm32") { "/bin/bash" } else { "/usr/bin/bash" });
-        for (name, value) in [
-            ("IFS", " \t\n"),
-            ("PS4", "+ "),
-            ("OPTIND", "1"),
-            ("OPTERR", "1"),
-            ("BASH_VERSION", VERSION),
-            ("HOSTTYPE", "x86_64"),
-            ("MACHTYPE", "x86_64-pc-linux-gnu"),
-            ("OSTYPE", "linux-gnu"),
-            ("BASH_LOADABLES_PATH", ""),
-        ] {
-            if matches!(name, "PS4" | "HOSTTYPE" | "MACHTYPE" | "OSTYPE") {
-                set_if_missing(self, name, value);
-            } else if name != "BASH_LOADABLES_PATH" {
-                self.set_plain(name, value);
-            }
-        }
-        if let Some(variable) = self.variables.get_mut("IFS") {
-            variable.attributes = Attributes::default();
-        }
-        self.set_array("BASH_VERSINFO", ["5", "2", "15", "1", "release", "x86_64-pc-linux-gnu"].map(str::to_owned));
-        for (name, value) in [("UID", uid), ("EUID", uid), ("PPID", ids[1])] {
-            self.set_plain(name, value.to_string());
-            let variable = self.variables.entry(name);
-            variable.attributes = Attributes::INTEGER.with(Attributes::READONLY);
-        }
-        let variable = self.variables.entry("BASH_VERSINFO");
-        variable.attributes = Attributes::READONLY;
+    /// What only the system can tell: who we are, when it is, what we were started with.
+    fn look_around(&mut self) {
+        let [pid, parent, _] = sys::process_ids();
+        let now = sys::now_ns();
+        self.pid = pid;
+        self.seconds_from = now;
+        self.started = now;
+        self.random = (now as u32) ^ pid.wrapping_mul(2_654_435_761);
+        self.set_plain("PPID", parent.to_string());
+        // Signals that we were started with ignored stay ignored, and cannot be trapped.
+        let never = [sys::Signal::KILL, sys::Signal::PIPE, sys::Signal::CHLD, sys::Signal::STOP];
+        self.traps.ignored_at_start = never.iter().fold(sys::signals_ignored(), |mask, signal| mask & !signal.bit());
+    }
+
+    fn count_level(&mut self) {
         let level = self.get("SHLVL").and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0) + 1;
         self.set_plain("SHLVL", level.max(0).to_string());
         let variable = self.variables.entry("SHLVL");
         variable.attributes = variable.attributes.with(Attributes::EXPORT);
-        self.set_first_directory();
     }
 
     /// PWD from the environment counts when it names the directory that we are in.
     fn set_first_directory(&mut self) {
         let physical = std::env::current_dir().map_or_else(|_| "/".to_owned(), |path| crate::exec::from_os(path.as_os_str()));
         let stat = |path: &str| sys::stat(Path::new(&crate::exec::os(path)), true).ok().map(|stat| (stat.dev, stat.ino));
-        let named = self.get("PWD").filter(|path| path.starts_with('/') && stat(path).is_some() && stat(path) == stat("."));
+        let is_here =
+            |path: &String| *path == physical || path.starts_with('/') && stat(path).is_some_and(|it| stat(".") == Some(it));
+        let named = self.get("PWD").filter(is_here);
         self.directory = named.unwrap_or(physical);
         let directory = self.directory.clone();
         self.set_plain("PWD", directory);
         for name in ["PWD", "OLDPWD"] {
             let variable = self.variables.entry(name);
             variable.attributes = variable.attributes.with(Attributes::EXPORT);
-        }
-        for number in 1..=31 {
-            // Signals that we were started with ignored stay ignored, and cannot be trapped.
-            let Some(signal) = sys::Signal::from_raw(number) else { continue };
-            if matches!(number, 9 | 13 | 19 | 17) {
-                continue;
-            }
-            if let Ok(old) = sys::signal_action(signal, sys::Disposition::Default)
-                && old == sys::Disposition::Ignore
-            {
-                let _ = sys::signal_action(signal, sys::Disposition::Ignore);
-                self.traps.ignored_at_start |= signal.bit();
-            }
         }
     }
 }

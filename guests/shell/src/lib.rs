@@ -15,6 +15,7 @@ pub mod expand;
 pub mod interactive;
 pub mod invoke;
 pub mod pattern;
+mod prepared;
 pub mod print;
 pub mod quote;
 mod session;
@@ -24,6 +25,8 @@ pub mod state;
 pub mod syntax;
 
 use std::ffi::OsString;
+
+pub use prepared::prepare;
 
 /// Runs the program that `args[0]` names: the shell, or a utility.
 #[must_use]

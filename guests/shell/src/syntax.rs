@@ -4,7 +4,6 @@
 //! read (`alias`, `shopt -s extglob`). It knows nothing of variables or files. What bash notices only when it expands
 //! a word (`bad substitution`) is left in the tree for the interpreter to say.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::ast::{List, Word};
@@ -24,7 +23,7 @@ pub use ansi::decode_ansi_c;
 pub use error::{SyntaxError, Warning};
 
 /// What the shell calls its aliases.
-pub type Aliases = HashMap<String, String>;
+pub type Aliases = crate::state::hash::NameMap<String>;
 
 /// How deep commands and expansions may stand inside one another, a `$( … )` counting twice: measured to need at most
 /// 700 KiB of a native stack, in any mixture.

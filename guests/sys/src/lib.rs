@@ -21,8 +21,8 @@ pub use abi::stat::{self, Stat};
 pub use abi::{Counter, Disposition, Signal, ToolFailure, WAIT_NO_HANG, WaitStatus, Waited};
 pub use platform::{
     chmod, chown, count, dup, dup2, exec, fork, fstat, init, kill, message, mkfifo, pipe, process_ids, session_load,
-    session_save, set_close_on_exec, set_group, signal_action, signals_take, spawn, start_cwd, stat, tool, tools, umask,
-    user_ids, wait,
+    session_save, set_close_on_exec, set_group, signal_action, signals_ignored, signals_take, spawn, start_cwd, stat, tool,
+    tools, umask, user_ids, wait,
 };
 pub use posix::{OpenFlags, close, is_terminal, link, open, poll_read, read, seek_current, sleep, truncate_fd, write};
 

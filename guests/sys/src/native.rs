@@ -194,6 +194,19 @@ pub fn kill(pid: i32, signal: Option<Signal>) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal.map_or(0, |signal| i32::from(signal.number()))) }).map(drop)
 }
 
+/// The signals that this process ignores, as bits of [`Signal::bit`].
+#[must_use]
+pub fn signals_ignored() -> u64 {
+    let ignored = |signal: &Signal| {
+        // SAFETY: a zeroed sigaction is valid, and nothing is set.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(i32::from(signal.number()), std::ptr::null(), &raw mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
+        }
+    };
+    (1..=31).filter_map(Signal::from_raw).filter(ignored).fold(0, |mask, signal| mask | signal.bit())
+}
+
 /// Sets what happens on a signal and returns what was set before.
 pub fn signal_action(signal: Signal, disposition: Disposition) -> io::Result<Disposition> {
     let handler = match disposition {

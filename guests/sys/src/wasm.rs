@@ -78,6 +78,12 @@ pub fn signals_take() -> u64 {
     calls::signals_take()
 }
 
+/// The signals that this process ignores, as bits of [`Signal::bit`].
+#[must_use]
+pub fn signals_ignored() -> u64 {
+    calls::signals_ignored()
+}
+
 /// This process, its parent, its group.
 #[must_use]
 pub fn process_ids() -> [u32; 3] {

@@ -77,6 +77,13 @@ impl Process {
         dispositions.get(usize::from(signal.number() - 1)).copied().unwrap_or_default()
     }
 
+    /// The ignored signals, as bits of [`Signal::bit`].
+    pub(crate) fn ignored(&self) -> u64 {
+        let dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbers = (1..).zip(dispositions.iter()).filter(|(_, disposition)| **disposition == Disposition::Ignore);
+        numbers.filter_map(|(number, _)| Signal::from_raw(number)).fold(0, |mask, signal| mask | signal.bit())
+    }
+
     /// What a new program inherits: ignored stays ignored, caught becomes default.
     pub(crate) fn reset_caught_dispositions(&self) {
         let mut dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);

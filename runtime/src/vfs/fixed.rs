@@ -137,7 +137,7 @@ impl Fixed {
         for (name, text) in [
             ("passwd", PASSWD),
             ("group", GROUP),
-            ("hostname", "sandlite\n"),
+            ("hostname", abi::ETC_HOSTNAME),
             ("hosts", "127.0.0.1\tlocalhost\n"),
             ("os-release", OS_RELEASE),
             ("shells", "/bin/sh\n/bin/bash\n"),

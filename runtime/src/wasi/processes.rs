@@ -88,6 +88,12 @@ pub(super) fn signals_take(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     Ok(call.memory.write_u64(out, mask)?)
 }
 
+/// `signals_ignored`.
+pub(super) fn signals_ignored(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
+    let mask = call.state.process.ignored();
+    Ok(call.memory.write_u64(out, mask)?)
+}
+
 /// `process_ids`.
 pub(super) fn process_ids(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     let pid = call.state.process.pid;

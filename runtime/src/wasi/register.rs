@@ -145,6 +145,7 @@ fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "kill" (pid: i32, signal: u32) => |call| processes::kill(call, pid, signal);
         "signal_action" (signal: u32, disposition: u32, old: u32) => |call| processes::signal_action(call, signal, disposition, old);
         "signals_take" (out: u32) => |call| processes::signals_take(call, out);
+        "signals_ignored" (out: u32) => |call| processes::signals_ignored(call, out);
         "process_ids" (out: u32) => |call| processes::process_ids(call, out);
         "set_group" (pid: u32, group: u32) => |call| processes::set_group(call, pid, group);
         "pipe" (out: u32) => |call| processes::make_pipe(call, out);

@@ -150,6 +150,11 @@ pub struct Variables {
 }
 
 impl Variables {
+    /// Makes room for more names.
+    pub fn reserve(&mut self, more: usize) {
+        self.slots.reserve(more);
+    }
+
     /// The binding in force.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Variable> {

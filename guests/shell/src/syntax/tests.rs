@@ -144,7 +144,7 @@ fn assignments_are_seen_where_bash_sees_them() {
 #[test]
 fn aliases_are_expanded_while_reading() {
     let check = |source: &str, expected: &str| {
-        let mut aliases = Aliases::new();
+        let mut aliases = Aliases::default();
         for (name, value) in [
             ("ll", "ls -l"),
             ("ls", "ls -F"),

@@ -14,7 +14,7 @@ use crate::sandbox::{Command, ExitStatus, Sandbox};
 use crate::wasi::PREVIEW1;
 
 /// The calls beyond preview1. `fork` has a probe of its own, and `count` would only end a sequence early.
-const OWN: [(&str, &str); 23] = [
+const OWN: [(&str, &str); 24] = [
     ("answer", "ii"),
     ("chmod", "iiii"),
     ("chown", "iiiii"),
@@ -31,6 +31,7 @@ const OWN: [(&str, &str); 23] = [
     ("set_close_on_exec", "ii"),
     ("set_group", "ii"),
     ("signal_action", "iii"),
+    ("signals_ignored", "i"),
     ("signals_take", "i"),
     ("spawn", "iii"),
     ("stat", "iiii"),
