@@ -2,9 +2,6 @@
 //!
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
@@ -21,6 +18,7 @@ pub(crate) const FORMAT: i64 = 1;
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
 /// In memory there is no disk to be read in stretches, and a fresh database has mostly empty pages: small ones are made sooner.
+/// `build.rs` has the same number.
 const MEMORY_PAGE_BYTES: u32 = 4 * 1024;
 /// Measured: 64 KiB rows read and write large files fastest.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
@@ -29,30 +27,11 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
-/// What AgentFS has and these lack costs every command pages to write and helps nobody here: its indexes on `kv_store`
-/// and `tool_calls` (its SDKs add them when they open the file; SQLite keeps them up from then on) and `AUTOINCREMENT`,
-/// whose counter is one more page that every statement changes. The index on `parent_ino` alone has AgentFS's name and another definition: the unique constraint already orders by
-/// name, and this one orders by `id`, which makes a directory's cookies a range scan.
-pub(crate) const TABLES: &str = "
-CREATE TABLE fs_config (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE fs_inode (ino INTEGER PRIMARY KEY, mode INTEGER NOT NULL, nlink INTEGER NOT NULL DEFAULT 0,
-  uid INTEGER NOT NULL DEFAULT 0, gid INTEGER NOT NULL DEFAULT 0, size INTEGER NOT NULL DEFAULT 0,
-  atime INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, rdev INTEGER NOT NULL DEFAULT 0,
-  atime_nsec INTEGER NOT NULL DEFAULT 0, mtime_nsec INTEGER NOT NULL DEFAULT 0, ctime_nsec INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE fs_dentry (id INTEGER PRIMARY KEY, name TEXT NOT NULL, parent_ino INTEGER NOT NULL,
-  ino INTEGER NOT NULL, UNIQUE(parent_ino, name));
-CREATE INDEX idx_fs_dentry_parent ON fs_dentry(parent_ino);
-CREATE TABLE fs_data (ino INTEGER NOT NULL, chunk_index INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (ino, chunk_index));
-CREATE TABLE fs_symlink (ino INTEGER PRIMARY KEY, target TEXT NOT NULL);
-CREATE TABLE kv_store (key TEXT PRIMARY KEY, value TEXT NOT NULL, created_at INTEGER DEFAULT (unixepoch()),
-  updated_at INTEGER DEFAULT (unixepoch()));
-CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, name TEXT NOT NULL, parameters TEXT, result TEXT, error TEXT,
-  status TEXT NOT NULL DEFAULT 'pending', started_at INTEGER NOT NULL, completed_at INTEGER, duration_ms INTEGER);
-CREATE TABLE sandlite_kv (key TEXT PRIMARY KEY, version INTEGER NOT NULL, secret INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE sandlite_run (id INTEGER PRIMARY KEY, command TEXT NOT NULL, stdout BLOB NOT NULL, stderr BLOB NOT NULL,
-  stdout_truncated INTEGER NOT NULL, stderr_truncated INTEGER NOT NULL, interrupted INTEGER NOT NULL, exit_code INTEGER,
-  limit_reached TEXT, usage TEXT, changes TEXT, started_ns INTEGER NOT NULL, completed_ns INTEGER NOT NULL);
-";
+/// The tables of a fresh database, except those of sessions.
+pub(crate) const TABLES: &str = include_str!("tables.sql");
+
+/// A database with all tables and nothing in them, made by `build.rs`: copying its pages is much quicker than creating tables.
+static EMPTY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/empty.db"));
 
 /// Closes the doors that a hostile file could come through, before anything is read.
 pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
@@ -103,41 +82,27 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
-    connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} {SESSIONS}
-         INSERT INTO fs_config VALUES ('chunk_size','{CHUNK_BYTES}'), ('schema_version','0.4');
-         INSERT INTO fs_inode (ino, mode, nlink, atime, mtime, ctime, atime_nsec, mtime_nsec, ctime_nsec)
-           VALUES (1, {mode}, 2, {seconds}, {seconds}, {seconds}, {nanos}, {nanos}, {nanos});
-         PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; COMMIT;",
-        mode = 0o40_755
-    ))
+    connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {SESSIONS} {} COMMIT;", first_rows(now)))
 }
 
-/// Makes a fresh database in memory. From the second on it is copied from one made before: copying its pages is much quicker
-/// than creating its tables, but a program that only ever makes one should not make two.
+/// Makes a fresh database in memory.
 pub(crate) fn create_in_memory(connection: &mut Connection, now: i64) -> rusqlite::Result<()> {
-    static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);
-    static MADE_ONE: AtomicBool = AtomicBool::new(false);
-    if !MADE_ONE.swap(true, Ordering::Relaxed) {
-        return create(connection, now);
-    }
-    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
-    if template.is_none() {
-        let made = Connection::open_in_memory()?;
-        made.pragma_update(None, "page_size", MEMORY_PAGE_BYTES)?;
-        create(&made, now)?;
-        *template = Some(made);
-    }
-    if let Some(template) = template.as_ref() {
-        Backup::new(template, connection)?.step(-1)?;
-    }
+    let mut empty = Connection::open_in_memory()?;
+    empty.deserialize_bytes(rusqlite::MAIN_DB, EMPTY)?;
+    Backup::new(&empty, connection)?.step(-1)?;
+    connection.execute_batch(&format!("BEGIN IMMEDIATE; {} COMMIT;", first_rows(now)))
+}
+
+// What the tables of a fresh database hold, and whose it is.
+fn first_rows(now: i64) -> String {
     let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
-    connection.execute(
-        "UPDATE fs_inode SET atime=?1, mtime=?1, ctime=?1, atime_nsec=?2, mtime_nsec=?2, ctime_nsec=?2 WHERE ino=1",
-        [seconds, nanos],
-    )?;
-    Ok(())
+    format!(
+        "INSERT INTO fs_config VALUES ('chunk_size','{CHUNK_BYTES}'), ('schema_version','0.4');
+         INSERT INTO fs_inode (ino, mode, nlink, atime, mtime, ctime, atime_nsec, mtime_nsec, ctime_nsec)
+           VALUES (1, {mode}, 2, {seconds}, {seconds}, {seconds}, {nanos}, {nanos}, {nanos});
+         PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};",
+        mode = 0o40_755
+    )
 }
 
 /// Switches a file to the write-ahead log, unless it is.

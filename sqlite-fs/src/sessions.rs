@@ -6,8 +6,7 @@ use crate::error::Error;
 use crate::transaction::Transaction;
 
 /// The table, for files that were made before there were sessions.
-pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS sandlite_session (name TEXT NOT NULL, part TEXT NOT NULL,
-  state BLOB NOT NULL, updated_ns INTEGER NOT NULL, PRIMARY KEY (name, part));";
+pub(crate) const TABLE: &str = include_str!("sessions.sql");
 
 /// The sessions, from inside a transaction.
 pub struct Sessions<'a> {
