@@ -79,13 +79,10 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// Processes besides those of a command: an interactive shell keeps an interpreter, and checks what is typed in others.
-const BESIDES: u32 = 4;
-
-/// The engine, which tells what takes long. One command at a time: as many processes as it may have.
-fn host(global: &Global, printer: &Printer) -> HostBuilder {
+/// The engine, which tells what takes long. Most programs run one command and end.
+fn host(printer: &Printer) -> HostBuilder {
     let teller = printer.clone();
-    Host::builder().processes(global.preset.limits().processes + BESIDES).progress(move |what| {
+    Host::builder().unpooled().progress(move |what| {
         teller.verbose(what);
         teller.progress().spin(what);
     })
@@ -93,7 +90,7 @@ fn host(global: &Global, printer: &Printer) -> HostBuilder {
 
 /// A sandbox as the options say.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
-    let builder = Sandbox::builder().own_host(host(global, printer)).preset(global.preset);
+    let builder = Sandbox::builder().own_host(host(printer)).preset(global.preset);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));

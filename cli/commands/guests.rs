@@ -17,7 +17,7 @@ pub(crate) fn run(global: &Global, args: &Guests, printer: &Printer) -> anyhow::
 }
 
 fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let guests = super::host(global, printer).build()?.guests();
+    let guests = super::host(printer).build()?.guests();
     if printer.is_json() {
         let list: Vec<_> = guests
             .iter()
@@ -45,7 +45,7 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let host = super::host(global, printer).build()?;
+    let host = super::host(printer).build()?;
     let Some(directory) = host.cache_directory() else {
         return Err(Hinted::error("there is no place for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
     };
@@ -58,7 +58,7 @@ fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn prune(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let removed = super::host(global, printer).build()?.remove_stale().context("cannot remove a compiled guest")?;
+    let removed = super::host(printer).build()?.remove_stale().context("cannot remove a compiled guest")?;
     if printer.is_json() {
         printer.json(&json!({ "removed_bytes": removed }));
     } else {

@@ -19,6 +19,7 @@ use crate::process::State;
 use crate::wasi;
 use cache::Cache;
 pub use engine::Metering;
+use engine::Places;
 pub use status::GuestStatus;
 use ticker::Ticker;
 use workers::Workers;
@@ -35,6 +36,7 @@ struct Shared {
     cache: Cache,
     progress: Option<Progress>,
     linker: OnceLock<Linker<State>>,
+    linking: Mutex<()>,
     prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
     ticker: Ticker,
     workers: Workers,
@@ -60,7 +62,7 @@ pub(crate) struct Prepared {
 pub struct HostBuilder {
     cache: Option<PathBuf>,
     shipped: Option<PathBuf>,
-    processes: Option<u32>,
+    places: Places,
     metering: Metering,
     progress: Option<Progress>,
 }
@@ -82,11 +84,19 @@ impl HostBuilder {
         self
     }
 
-    /// How many guest processes can be alive at once, over all sandboxes: 1 000 unless told otherwise. A program that runs one
-    /// command at a time starts sooner with fewer; a process beyond the number is refused as one beyond the limits is.
+    /// How many guest processes can be alive at once, over all sandboxes: 1 000 unless told otherwise. A process beyond the number
+    /// is refused as one beyond the limits is.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> Self {
-        self.processes = Some(processes);
+        self.places = Places::Kept(processes);
+        self
+    }
+
+    /// Makes room for each process when it starts, instead of keeping some ready: right for a program that runs one command and
+    /// ends. There are as many processes as the limits allow.
+    #[must_use]
+    pub fn unpooled(mut self) -> Self {
+        self.places = Places::AsNeeded;
         self
     }
 
@@ -111,7 +121,7 @@ impl HostBuilder {
     ///
     /// When the machine lacks what the engine needs.
     pub fn build(self) -> Result<Host, Error> {
-        let engine = engine::new(self.processes.unwrap_or(engine::SLOTS), self.metering)?;
+        let engine = engine::new(self.places, self.metering)?;
         let ticker = Ticker::new(engine.clone());
         let cache = Cache::new(self.cache, self.shipped);
         Ok(Host(Arc::new(Shared {
@@ -119,6 +129,7 @@ impl HostBuilder {
             cache,
             progress: self.progress,
             linker: OnceLock::new(),
+            linking: Mutex::new(()),
             prepared: Mutex::default(),
             ticker,
             workers: Workers::default(),
@@ -168,6 +179,8 @@ impl Host {
 
     /// The calls that guests can make of the host, made ready once.
     pub(crate) fn linker(&self) -> Result<&Linker<State>, Error> {
+        // Whoever comes second waits: two at once would get into each other's way, and one of them would be for nothing.
+        let _making = self.0.linking.lock().unwrap_or_else(PoisonError::into_inner);
         match self.0.linker.get() {
             Some(linker) => Ok(linker),
             None => {
@@ -213,7 +226,7 @@ impl Host {
 
 impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostBuilder").field("cache", &self.cache).field("processes", &self.processes).finish_non_exhaustive()
+        f.debug_struct("HostBuilder").field("cache", &self.cache).field("places", &self.places).finish_non_exhaustive()
     }
 }
 

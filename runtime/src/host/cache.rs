@@ -18,6 +18,7 @@ use guests::Guest;
 use wasmtime::{Engine, Module};
 
 use super::Progress;
+use super::engine::{self, Places};
 use crate::Error;
 
 /// Bytes of the BLAKE3 hash that each file ends with.
@@ -184,7 +185,7 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let trouble = |source| Error::Cache { path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(trouble)?;
     let (here, mut config) =
-        (super::engine::new(1, super::Metering::default())?, super::engine::config(1, super::Metering::default()));
+        (engine::new(Places::Kept(1), super::Metering::default())?, engine::config(Places::Kept(1), super::Metering::default()));
     let (target, abilities) = SHIPPED_FOR;
     config.target(target).map_err(Error::engine("compiling for other machines"))?;
     for ability in abilities {
@@ -300,8 +301,10 @@ mod tests {
 
     fn stored() -> (tempfile::TempDir, Cache, Engine) {
         let directory = tempfile::tempdir().unwrap();
-        let (cache, engine) =
-            (Cache::new(Some(directory.path().join("cache")), None), engine::new(1, engine::Metering::Full).unwrap());
+        let (cache, engine) = (
+            Cache::new(Some(directory.path().join("cache")), None),
+            engine::new(Places::Kept(1), engine::Metering::Full).unwrap(),
+        );
         let compiled = engine.precompile_module(&wat::parse_str("(module)").unwrap()).unwrap();
         cache.store(NAME, &compiled).unwrap();
         (directory, cache, engine)

@@ -25,9 +25,22 @@ const WASM_STACK: usize = 4 << 20;
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;
 
+/// Where guest processes get their memory and stacks. What is compiled for the one runs with the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {
+    /// So many are laid out when the engine starts, and used again and again.
+    Kept(u32),
+    /// Each is made for its process: an engine that runs one command starts sooner.
+    AsNeeded,
+}
+
 /// Guest processes alive at once in one program, over all sandboxes, unless its author says otherwise. Address space, not
 /// memory; but each slot's stack has a guard page, and a thousand of them take a millisecond to set up.
-pub(super) const SLOTS: u32 = 1_000;
+impl Default for Places {
+    fn default() -> Self {
+        Self::Kept(1_000)
+    }
+}
 
 /// A linear memory's reservation: all that 32-bit wasm can address, so that no access needs a bounds check.
 const MEMORY: usize = 4 << 30;
@@ -53,12 +66,12 @@ impl Metering {
 }
 
 /// The engine with the settings above.
-pub(super) fn new(slots: u32, metering: Metering) -> Result<Engine, Error> {
-    Engine::new(&config(slots, metering)).map_err(Error::engine("starting with these settings"))
+pub(super) fn new(places: Places, metering: Metering) -> Result<Engine, Error> {
+    Engine::new(&config(places, metering)).map_err(Error::engine("starting with these settings"))
 }
 
 /// The settings.
-pub(super) fn config(slots: u32, metering: Metering) -> Config {
+pub(super) fn config(places: Places, metering: Metering) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
@@ -73,7 +86,10 @@ pub(super) fn config(slots: u32, metering: Metering) -> Config {
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None)
         .generate_address_map(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(slots)));
+        .allocation_strategy(match places {
+            Places::Kept(slots) => InstanceAllocationStrategy::Pooling(pool(slots)),
+            Places::AsNeeded => InstanceAllocationStrategy::OnDemand,
+        });
     config
 }
 
