@@ -2,7 +2,9 @@
 
 mod peers;
 
-use crate::run::{cargo, output, root, run, step};
+use std::process::Command;
+
+use crate::run::{cargo, output, root, run, step, target};
 
 const HELP: &str = "Usage: cargo xtask bench <what>
 
@@ -17,23 +19,28 @@ const CARGO: &str = "it is part of Rust";
 
 /// Runs one of the benchmarks.
 pub(crate) fn bench(args: &[String]) -> crate::Outcome {
-    let ours = ["run", "--quiet", "--release", "--package", "sandlite-bench", "--"];
     match args.first().map(String::as_str) {
         Some("presets") => {
             step("measuring the presets, some minutes");
-            run(cargo().args(ours).arg("presets").arg(root().join("docs")), CARGO)
+            run(ours()?.arg("presets").arg(root().join("docs")), CARGO)
         }
         Some("targets") => {
-            run(cargo().args(["build", "--quiet", "--release", "--package", "sandlite"]), CARGO)?;
             step("measuring crate bashkit");
             let mut theirs = cargo();
             theirs.args(["run", "--quiet", "--release"]).current_dir(root().join("benches/bashkit"));
             let nanos = output(&mut theirs, CARGO)?;
             step("measuring what is promised");
-            run(cargo().args(ours).args(["targets", nanos.trim()]), CARGO)
+            run(ours()?.args(["targets", nanos.trim()]), CARGO)
         }
         Some("peers") => peers::peers(args),
-        Some("commands") => run(cargo().args(["bench", "--package", "sandlite", "--bench", "commands"]), CARGO),
+        Some("commands") => run(cargo().args(["bench", "--workspace", "--bench", "commands"]), CARGO),
         _ => Err(HELP.into()),
     }
+}
+
+// Our own program, and `sandlite` beside it. The whole workspace is built: for a part of it cargo would choose other features,
+// and build the engine a second time.
+fn ours() -> crate::Fallible<Command> {
+    run(cargo().args(["build", "--quiet", "--release", "--workspace", "--bins"]), CARGO)?;
+    Ok(Command::new(target().join("release/sandlite-bench")))
 }
