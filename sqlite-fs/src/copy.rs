@@ -81,13 +81,14 @@ impl Database {
         }
         let target = Connection::open_with_flags(uri, flags)?;
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
-        // A file that is thrown away on any error needs no journal. Its commits sync: only then is everything written.
-        target
-            .execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=NORMAL; PRAGMA main.locking_mode=EXCLUSIVE;")?;
+        // A file that is thrown away on any error needs no journal, and its empty tables need not wait for the disk.
+        target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
         match compat {
             None => schema::create(&target, self.shared.options.clock.now())?,
             Some(compat) => compat.create(&target)?,
         }
+        // The commit of the rows does: only then is everything written.
+        target.execute_batch("PRAGMA main.synchronous=NORMAL;")?;
         self.copy_rows(&target, export, compat)
     }
 

@@ -9,7 +9,7 @@ mod data;
 mod names;
 mod nodes;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -70,6 +70,8 @@ pub(crate) struct Store {
     pub(crate) next_call: Option<i64>,
     chunk_bytes: usize,
     nodes: InoMap<Node>,
+    /// Those of them that differ from their rows: a commit costs what changed, not what is remembered.
+    changed_nodes: BTreeSet<Ino>,
     /// Unlinked but held: in no table once the transaction ends.
     orphans: InoMap<Node>,
     holds: InoMap<u32>,
@@ -86,6 +88,8 @@ pub(crate) struct Store {
     usage: Option<Usage>,
     next_ino: Option<Ino>,
     data_version: i64,
+    /// Which transaction of this store it is, from 1 on.
+    number: u64,
     began: bool,
     savepoints: u32,
     /// Why SQLite rolled the transaction back by itself.
@@ -123,6 +127,7 @@ impl Store {
             next_call: None,
             chunk_bytes,
             nodes: InoMap::default(),
+            changed_nodes: BTreeSet::new(),
             orphans: InoMap::default(),
             holds: InoMap::default(),
             sparse: HashMap::new(),
@@ -134,6 +139,7 @@ impl Store {
             usage: None,
             next_ino: None,
             data_version: 0,
+            number: 1,
             began: false,
             savepoints: 0,
             lost: None,
@@ -273,14 +279,13 @@ impl Store {
         self.holds.clear();
         self.orphans.clear();
         self.journal = Journal::default();
-        for node in self.nodes.values_mut() {
-            node.noted = false;
-        }
+        self.number += 1;
     }
 
     /// Empties the caches; what was not written is gone.
     fn forget(&mut self) {
         self.nodes.clear();
+        self.changed_nodes.clear();
         self.orphans.clear();
         self.sparse.clear();
         self.doomed.clear();

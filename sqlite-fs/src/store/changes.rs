@@ -90,8 +90,9 @@ impl Store {
 
     /// A file's content changed.
     pub(super) fn note_content(&mut self, ino: Ino) -> Result<(), Fault> {
-        let node = self.file(ino)?;
-        if !std::mem::replace(&mut node.noted, true) && self.journal.content.len() < CHANGES_MAX {
+        let number = self.number;
+        let before = std::mem::replace(&mut self.file(ino)?.noted, number);
+        if before != number && self.journal.content.len() < CHANGES_MAX {
             self.journal.content.insert(ino);
         }
         Ok(())

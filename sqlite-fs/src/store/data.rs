@@ -1,6 +1,6 @@
 //! File contents: chunks in memory, written back as whole rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
 use rusqlite::params;
@@ -28,6 +28,8 @@ type ChunkMap = HashMap<u64, Chunk, BuildHasherDefault<InoHasher>>;
 #[derive(Default)]
 pub(super) struct Chunks {
     files: InoMap<ChunkMap>,
+    /// Files with chunks that differ from their rows.
+    changed: BTreeSet<Ino>,
     bytes: usize,
     /// The chunk that a part was read of last.
     looked_into: Option<(Ino, u64)>,
@@ -38,8 +40,13 @@ impl Chunks {
         self.files.get(&ino)?.get(&index)
     }
 
-    fn get_mut(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
-        self.files.get_mut(&ino)?.get_mut(&index)
+    /// A chunk to be changed: it will be written back.
+    fn to_change(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
+        let chunk = self.files.get_mut(&ino)?.get_mut(&index)?;
+        if !std::mem::replace(&mut chunk.dirty, true) {
+            self.changed.insert(ino);
+        }
+        Some(chunk)
     }
 
     fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>) {
@@ -64,6 +71,7 @@ impl Chunks {
         });
         if chunks.is_empty() {
             self.files.remove(&ino);
+            self.changed.remove(&ino);
         }
     }
 }
@@ -174,11 +182,11 @@ impl Store {
     fn resize(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
         let now = self.now();
         self.usage()?;
-        let node = self.file(ino)?;
+        self.file(ino)?;
+        let node = self.node_to_change(ino)?;
         let old = std::mem::replace(&mut node.stat.size, size);
         node.stat.mtime = now;
         node.stat.ctime = now;
-        node.dirty = true;
         if let Some(usage) = &mut self.usage {
             usage.bytes = usage.bytes.saturating_sub(old).saturating_add(size);
         }
@@ -203,10 +211,9 @@ impl Store {
         if old % self.chunk_bytes as u64 != 0 {
             self.load(ino, tail)?;
             let len = self.chunk_len(size, tail);
-            if let Some(chunk) = self.chunks.get_mut(ino, tail) {
+            if let Some(chunk) = self.chunks.to_change(ino, tail) {
                 let before = chunk.data.capacity();
                 chunk.data.resize(len, 0);
-                chunk.dirty = true;
                 self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, tail));
             }
         }
@@ -270,7 +277,7 @@ impl Store {
         } else {
             self.load(ino, part.index)?;
         }
-        let Some(chunk) = self.chunks.get_mut(ino, part.index) else { return Err(FsError::Io.into()) };
+        let Some(chunk) = self.chunks.to_change(ino, part.index) else { return Err(FsError::Io.into()) };
         let before = chunk.data.capacity();
         let end = part.start + part.len;
         if chunk.data.len() < logical {
@@ -287,7 +294,6 @@ impl Store {
                 out.copy_from_slice(input);
             }
         }
-        chunk.dirty = true;
         self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, part.index));
         Ok(())
     }
@@ -351,10 +357,9 @@ impl Store {
             let len = self.chunk_len(size, tail);
             if len > 0 {
                 self.load(ino, tail)?;
-                if let Some(chunk) = self.chunks.get_mut(ino, tail) {
+                if let Some(chunk) = self.chunks.to_change(ino, tail) {
                     // A missing row is a hole: it becomes the zeros it stands for.
                     chunk.data.resize(len, 0);
-                    chunk.dirty = true;
                 }
             }
             if size == 0 {
@@ -374,20 +379,23 @@ impl Store {
     }
 
     pub(super) fn flush_chunks(&mut self) -> Result<(), Fault> {
-        let mut dirty: Vec<(Ino, u64)> = Vec::new();
-        for (&ino, chunks) in &self.chunks.files {
-            dirty.extend(chunks.iter().filter(|(_, chunk)| chunk.dirty).map(|(&index, _)| (ino, index)));
-        }
-        dirty.sort_unstable();
-        for (ino, index) in dirty {
-            let Some(chunk) = self.chunks.files.get_mut(&ino).and_then(|chunks| chunks.get_mut(&index)) else {
+        // A file leaves the list when all of it is written: an interrupted flush is gone on with.
+        while let Some(&ino) = self.chunks.changed.first() {
+            let Some(chunks) = self.chunks.files.get_mut(&ino) else {
+                self.chunks.changed.remove(&ino);
                 continue;
             };
-            put_chunk(&self.connection, ino, index, &chunk.data)?;
-            chunk.dirty = false;
-            if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
-                node.has_data = true;
+            let mut dirty: Vec<(u64, &mut Chunk)> =
+                chunks.iter_mut().filter(|(_, chunk)| chunk.dirty).map(|(&index, chunk)| (index, chunk)).collect();
+            dirty.sort_unstable_by_key(|(index, _)| *index);
+            for (index, chunk) in dirty {
+                put_chunk(&self.connection, ino, index, &chunk.data)?;
+                chunk.dirty = false;
+                if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
+                    node.has_data = true;
+                }
             }
+            self.chunks.changed.remove(&ino);
         }
         Ok(())
     }

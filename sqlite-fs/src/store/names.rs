@@ -236,9 +236,9 @@ impl Store {
         if node.stat.nlink >= LINKS_MAX {
             return Err(FsError::TooManyLinks.into());
         }
+        let node = self.node_to_change(ino)?;
         node.stat.nlink += 1;
         node.stat.ctime = now;
-        node.dirty = true;
         self.add_entry(dir, name, ino, 0)
     }
 
@@ -333,9 +333,7 @@ impl Store {
         self.touch_directory(old_dir, if is_dir { -1 } else { 0 })?;
         self.touch_directory(new_dir, if is_dir { 1 } else { 0 })?;
         let now = self.now();
-        let node = self.node(ino)?;
-        node.stat.ctime = now;
-        node.dirty = true;
+        self.node_to_change(ino)?.stat.ctime = now;
         Ok(())
     }
 

@@ -17,14 +17,12 @@ const DOOMED_BYTES: u64 = 32 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(super) stat: Stat,
-    /// Differs from its row.
-    pub(super) dirty: bool,
     /// Has a row.
     pub(super) stored: bool,
     /// May have rows in `fs_data`.
     pub(super) has_data: bool,
-    /// Already in the journal of changes.
-    pub(super) noted: bool,
+    /// The transaction whose journal of changes has it.
+    pub(super) noted: u64,
 }
 
 impl Store {
@@ -39,10 +37,23 @@ impl Store {
             }
             let stat = rows::inode(&self.connection, ino)?.ok_or(FsError::NoEntry)?;
             self.trim()?;
-            let node = Node { stat, dirty: false, stored: true, has_data: stat.size > 0, noted: false };
+            let node = Node { stat, stored: true, has_data: stat.size > 0, noted: 0 };
             self.nodes.insert(ino, node);
         }
         self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
+    }
+
+    /// The inode, to be changed: it will be written back.
+    pub(super) fn node_to_change(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
+        self.node(ino)?;
+        // One that nothing names any more has no row.
+        match self.orphans.contains_key(&ino) {
+            true => self.node(ino),
+            false => {
+                self.changed_nodes.insert(ino);
+                self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
+            }
+        }
     }
 
     /// The inode, which must be a directory that still has a name.
@@ -90,8 +101,9 @@ impl Store {
         self.usage = Some(crate::Usage { inodes: usage.inodes + 1, ..usage });
         let now = self.now();
         let stat = Stat { ino, mode, nlink, uid, gid, rdev: 0, size, atime: now, mtime: now, ctime: now };
-        let node = Node { stat, dirty: true, stored: false, has_data: false, noted: true };
+        let node = Node { stat, stored: false, has_data: false, noted: self.number };
         self.nodes.insert(ino, node);
+        self.changed_nodes.insert(ino);
         Ok(ino)
     }
 
@@ -115,18 +127,15 @@ impl Store {
 
     /// Gives an inode the attributes it had elsewhere.
     pub(crate) fn set_stat(&mut self, stat: Stat) -> Result<(), Fault> {
-        let node = self.node(stat.ino)?;
-        node.stat = stat;
-        node.dirty = true;
+        self.node_to_change(stat.ino)?.stat = stat;
         Ok(())
     }
 
     fn change_attributes(&mut self, ino: Ino, change: impl FnOnce(&mut Stat)) -> Result<(), Fault> {
         let now = self.now();
-        let node = self.node(ino)?;
+        let node = self.node_to_change(ino)?;
         change(&mut node.stat);
         node.stat.ctime = now;
-        node.dirty = true;
         self.journal.attributes(ino);
         Ok(())
     }
@@ -134,11 +143,10 @@ impl Store {
     /// A directory's content changed.
     pub(super) fn touch_directory(&mut self, dir: Ino, link_change: i32) -> Result<(), Fault> {
         let now = self.now();
-        let node = self.node(dir)?;
+        let node = self.node_to_change(dir)?;
         node.stat.mtime = now;
         node.stat.ctime = now;
         node.stat.nlink = node.stat.nlink.saturating_add_signed(link_change);
-        node.dirty = true;
         Ok(())
     }
 
@@ -157,19 +165,19 @@ impl Store {
     pub(super) fn drop_link(&mut self, ino: Ino) -> Result<(), Fault> {
         self.next_ino()?;
         let now = self.now();
-        let node = self.node(ino)?;
+        let node = self.node_to_change(ino)?;
         node.stat.nlink = if node.stat.is_dir() { 0 } else { node.stat.nlink.saturating_sub(1) };
         node.stat.ctime = now;
-        node.dirty = true;
         if node.stat.nlink > 0 {
             return Ok(());
         }
         let Some(node) = self.nodes.remove(&ino) else { return Ok(()) };
+        self.changed_nodes.remove(&ino);
         if self.holds.contains_key(&ino) {
             if node.stored {
                 self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
             }
-            self.orphans.insert(ino, Node { stored: false, dirty: false, ..node });
+            self.orphans.insert(ino, Node { stored: false, ..node });
         } else {
             self.erase(&node);
         }
@@ -239,11 +247,9 @@ impl Store {
     }
 
     pub(super) fn flush_nodes(&mut self) -> Result<(), Fault> {
-        let mut dirty: Vec<Ino> = self.nodes.iter().filter(|(_, node)| node.dirty).map(|(&ino, _)| ino).collect();
-        if dirty.is_empty() {
+        if self.changed_nodes.is_empty() {
             return Ok(());
         }
-        dirty.sort_unstable();
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO fs_inode (mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec, mtime_nsec,
              ctime_nsec, ino) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
@@ -252,8 +258,12 @@ impl Store {
             "UPDATE fs_inode SET mode=?1, nlink=?2, uid=?3, gid=?4, size=?5, atime=?6, mtime=?7, ctime=?8, rdev=?9,
              atime_nsec=?10, mtime_nsec=?11, ctime_nsec=?12 WHERE ino=?13",
         )?;
-        for ino in dirty {
-            let Some(node) = self.nodes.get_mut(&ino) else { continue };
+        // Each leaves the list when it is written: an interrupted flush is gone on with.
+        while let Some(&ino) = self.changed_nodes.first() {
+            let Some(node) = self.nodes.get_mut(&ino) else {
+                self.changed_nodes.remove(&ino);
+                continue;
+            };
             let stat = &node.stat;
             let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
                 (split(stat.atime), split(stat.mtime), split(stat.ctime));
@@ -274,7 +284,7 @@ impl Store {
                 signed(ino)
             ])?;
             node.stored = true;
-            node.dirty = false;
+            self.changed_nodes.remove(&ino);
         }
         Ok(())
     }
