@@ -1,20 +1,20 @@
 //! The same work on `sqlite-fs`, on AgentFS's Rust SDK and on the machine's own filesystem, in one run.
 //!
-//! Processor time (the kernel's share included), the best of a few rounds in turns: the machine may be busy with other
-//! things, ratios hold all the same. `cargo run --release [rounds]`. `agentfs-sdk` commits every call, ours one transaction per command; that
-//! is the design, not an accident of the measurement.
+//! Processor time (the kernel's share included) and wall time, the medians of a few rounds in turns: the machine may be busy
+//! with other things, ratios hold all the same. `cargo run --release [rounds]`. `agentfs-sdk` commits every call, ours one
+//! transaction per command; that is the design, not an accident of the measurement.
 //!
 //! What is wanted is five times AgentFS's speed for small files and for sequential work. Writing 100 MB has a floor: plain SQLite,
-//! inserting the same rows in one transaction and doing nothing else, is the row below it. For the caller the log's own thread
-//! takes part of that away; counted for the whole process we are at that floor, about three times AgentFS, and no file
-//! layer above SQLite gets below it. Reads of 4 KiB anywhere are neither small files nor sequential: a row of 64 KiB, which the other
-//! workloads gain by, costs them a walk along its pages.
+//! inserting the same rows in one transaction and doing nothing else, is the row below it. The caller is ahead of that floor,
+//! for the log is written in longer stretches and brought back by a thread of its own; no file layer above SQLite gets the
+//! whole process far below it. Reads of 4 KiB anywhere are neither small files nor sequential: a row of 64 KiB, which the
+//! other workloads gain by, costs them a walk along its pages.
 
 mod agentfs;
 mod machine;
 mod ours;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -59,7 +59,7 @@ const WORK: &[(&str, fn(&mut dyn Subject))] = &[
     ("remove 10 000 files", |s| s.remove()),
 ];
 
-pub fn cpu() -> Duration {
+fn cpu() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
@@ -77,34 +77,77 @@ pub fn deep_path() -> String {
     "/x".repeat(DEPTH)
 }
 
-/// What one piece of work took: on the thread that asked for it, and in the whole process. They differ where a thread of
-/// the library goes on with something after the answer, as ours does with a long log.
+/// What one piece of work took: of the processor on the thread that asked for it and in the whole process, and by the
+/// clock until the answer. The first two differ where a thread of the library goes on with something after the answer, as ours
+/// does with a long log.
 #[derive(Clone, Copy)]
 pub struct Took {
-    caller: Duration,
-    process: Duration,
+    pub caller: f64,
+    pub process: f64,
+    pub wall: f64,
 }
 
-const LONGEST: Took = Took { caller: Duration::MAX, process: Duration::MAX };
+/// In milliseconds.
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// The rounds of one piece of work.
+#[derive(Default)]
+pub struct Rounds(pub Vec<Took>);
+
+impl Rounds {
+    pub fn median(&self) -> Took {
+        let of = |part: fn(&Took) -> f64| median(self.0.iter().map(part).collect());
+        Took { caller: of(|took| took.caller), process: of(|took| took.process), wall: of(|took| took.wall) }
+    }
+}
 
 fn time_of(clock: ClockId) -> Duration {
     let now = clock_gettime(clock);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Does all the work once and keeps the best times.
-fn measure(best: &mut [Took], mut subject: Box<dyn Subject>) {
-    for ((_, work), best) in WORK.iter().zip(best) {
-        let (caller, process) = (time_of(ClockId::ThreadCPUTime), cpu());
-        work(subject.as_mut());
-        best.caller = best.caller.min(time_of(ClockId::ThreadCPUTime) - caller);
-        subject.settle();
-        best.process = best.process.min(cpu() - process);
+/// Times one piece of work; `settle` waits for what goes on after the answer.
+pub fn took<S: ?Sized>(subject: &mut S, work: impl FnOnce(&mut S), settle: impl FnOnce(&mut S)) -> Took {
+    let (caller, process, start) = (time_of(ClockId::ThreadCPUTime), cpu(), Instant::now());
+    work(subject);
+    let (caller, wall) = (time_of(ClockId::ThreadCPUTime) - caller, start.elapsed());
+    settle(subject);
+    Took { caller: ms(caller), process: ms(cpu() - process), wall: ms(wall) }
+}
+
+/// Does all the work once.
+fn measure(rounds: &mut [Rounds], mut subject: Box<dyn Subject>) {
+    for ((_, work), rounds) in WORK.iter().zip(rounds) {
+        rounds.0.push(took(subject.as_mut(), |subject| work(subject), |subject| subject.settle()));
     }
 }
 
+/// A row of the table: what we took, and others.
+fn row(name: &str, ours: Took, memory: Option<Took>, machine: Took, agentfs: Took) {
+    let memory = memory.map(|took| format!("{:.1}", took.caller)).unwrap_or_default();
+    println!(
+        "| {name} | {:.1} | {:.1} | {:.1} | {memory} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} |",
+        ours.caller,
+        ours.process,
+        ours.wall,
+        machine.caller,
+        agentfs.caller,
+        agentfs.caller / ours.caller,
+        agentfs.process / ours.process,
+        agentfs.wall / ours.wall,
+        ours.caller / machine.caller,
+    );
+}
+
 fn main() {
-    let rounds: usize = std::env::args().nth(1).map_or(3, |count| count.parse().expect("a number of rounds"));
+    let rounds: usize = std::env::args().nth(1).map_or(5, |count| count.parse().expect("a number of rounds"));
     let dir = tempfile::tempdir_in(".").expect("a temporary directory");
     let mut number = 0;
     let mut fresh = || {
@@ -113,8 +156,9 @@ fn main() {
         std::fs::create_dir(&path).expect("a directory");
         path
     };
-    let [mut ours, mut memory, mut machine, mut agentfs] = [(); 4].map(|()| vec![LONGEST; WORK.len()]);
-    let mut plain = LONGEST;
+    let [mut ours, mut memory, mut machine, mut agentfs] =
+        [(); 4].map(|()| WORK.iter().map(|_| Rounds::default()).collect::<Vec<_>>());
+    let mut plain = Rounds::default();
     // In turns, so that all of them meet the same neighbours on the machine.
     for _ in 0..rounds {
         let path = fresh();
@@ -122,28 +166,21 @@ fn main() {
         measure(&mut memory, Box::new(ours::Ours::new(None)));
         measure(&mut machine, Box::new(machine::Machine::new(&path)));
         measure(&mut agentfs, Box::new(agentfs::AgentFs::new(&path.join("agentfs.db"))));
-        let took = ours::plain_sqlite(&path.join("plain.db"));
-        plain = Took { caller: plain.caller.min(took), process: plain.process.min(took) };
+        plain.0.push(ours::plain_sqlite(&path.join("plain.db")));
         std::fs::remove_dir_all(path).expect("the round's own directory");
     }
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-    println!("Processor time, best of {rounds} rounds. \"Whole process\" has the log's own thread too.\n");
     println!(
-        "| work | sqlite-fs ms | whole process ms | in memory ms | ext4 ms | agentfs-sdk ms | times faster | whole process | of ext4's time |"
+        "Milliseconds, medians of {rounds} rounds: processor time, but for \"wall\". \"Process\" has the log's own thread too.\n"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!(
+        "| work | sqlite-fs | process | wall | in memory | ext4 | agentfs-sdk | times faster | by process | by wall | of ext4's time |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for (index, (name, _)) in WORK.iter().enumerate() {
-        let (o, p, m) = (ms(ours[index].caller), ms(ours[index].process), ms(memory[index].caller));
-        let (e, a, b) = (ms(machine[index].caller), ms(agentfs[index].caller), ms(agentfs[index].process));
-        println!("| {name} | {o:.1} | {p:.1} | {m:.1} | {e:.1} | {a:.1} | {:.1} | {:.1} | {:.2} |", a / o, b / p, o / e);
+        let (machine, agentfs) = (machine[index].median(), agentfs[index].median());
+        row(name, ours[index].median(), Some(memory[index].median()), machine, agentfs);
         if *name == "write 100 MB" {
-            let s = ms(plain.caller);
-            println!(
-                "| the same rows in plain SQLite | {s:.1} | {s:.1} | | {e:.1} | {a:.1} | {:.1} | {:.1} | {:.2} |",
-                a / s,
-                b / s,
-                s / e
-            );
+            row("the same rows in plain SQLite", plain.median(), None, machine, agentfs);
         }
     }
     ours::snapshots(dir.path());

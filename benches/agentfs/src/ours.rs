@@ -4,14 +4,19 @@ use std::path::Path;
 
 use sqlite_fs::{Database, Durability, Export, ROOT};
 
-use crate::{FILES, LARGE, SMALL, STEP, Subject, cpu, deep_path, offsets};
+use crate::{FILES, LARGE, Rounds, SMALL, STEP, Subject, Took, deep_path, offsets, took};
 
-pub struct Ours(Database);
+/// The database, and how many threads there were before its own.
+pub struct Ours(Database, usize);
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
 
 impl Ours {
     pub fn new(path: Option<&Path>) -> Self {
         let options = Database::options().durability(Durability::CrashSafe);
-        Self(path.map_or(options.clone(), |path| options.path(path)).open().unwrap())
+        Self(path.map_or(options.clone(), |path| options.path(path)).open().unwrap(), threads())
     }
 }
 
@@ -105,19 +110,15 @@ impl Subject for Ours {
 
     /// The thread that brings a long log back into the file ends by itself.
     fn settle(&mut self) {
-        let is_log = |task: std::io::Result<std::fs::DirEntry>| {
-            task.and_then(|task| std::fs::read_to_string(task.path().join("comm")))
-                .is_ok_and(|name| name.trim() == "sqlite-fs log")
-        };
-        while std::fs::read_dir("/proc/self/task").unwrap().any(is_log) {
+        while threads() > self.1 {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }
 
 /// The same chunks inserted by plain SQLite with the same settings, its own checkpoint included: what it takes at least.
-pub fn plain_sqlite(path: &Path) -> std::time::Duration {
-    let connection = rusqlite::Connection::open(path).unwrap();
+pub fn plain_sqlite(path: &Path) -> Took {
+    let mut connection = rusqlite::Connection::open(path).unwrap();
     connection
         .execute_batch(
             "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-8192;
@@ -126,41 +127,52 @@ pub fn plain_sqlite(path: &Path) -> std::time::Duration {
         )
         .unwrap();
     let buffer = vec![9u8; STEP];
-    let start = cpu();
-    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let mut insert = connection.prepare("INSERT INTO fs_data VALUES (2, ?1, ?2)").unwrap();
-    for index in 0..(LARGE / STEP as u64) as i64 {
-        insert.execute(rusqlite::params![index, buffer]).unwrap();
-    }
-    connection.execute_batch("COMMIT").unwrap();
-    cpu() - start
+    let work = |connection: &mut rusqlite::Connection| {
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut insert = connection.prepare("INSERT INTO fs_data VALUES (2, ?1, ?2)").unwrap();
+        for index in 0..(LARGE / STEP as u64) as i64 {
+            insert.execute(rusqlite::params![index, buffer]).unwrap();
+        }
+        connection.execute_batch("COMMIT").unwrap();
+    };
+    took(&mut connection, work, |_| ())
 }
 
-/// Export against SQLite's own backup, on 10 and 100 MB.
+/// Export against SQLite's own backup, on 10 and 100 MB: processor time of both, and wall time.
 pub fn snapshots(dir: &Path) {
-    println!("\n| snapshot | export ms | SQLite's backup ms | ratio |\n|---|---|---|---|");
+    println!("\n| snapshot | export | SQLite's backup | ratio | export, wall | SQLite's backup, wall | ratio |");
+    println!("|---|---|---|---|---|---|---|");
     for megabytes in [10u64, 100] {
         let path = dir.join(format!("snapshot{megabytes}.db"));
-        let database = Database::options().path(&path).durability(Durability::CrashSafe).open().unwrap();
+        let mut database = Database::options().path(&path).durability(Durability::CrashSafe).open().unwrap();
         let t = database.begin(None).unwrap();
         for i in 0..megabytes {
             t.fs().write(&format!("/f{i}"), vec![i as u8; 1 << 20]).unwrap();
         }
         t.commit().unwrap();
-        let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
-        for round in 0..5 {
-            let start = cpu();
-            database.export(&dir.join(format!("export{megabytes}-{round}.db")), Export::default()).unwrap();
-            ours = ours.min((cpu() - start).as_secs_f64() * 1000.0);
-            let start = cpu();
-            let source = rusqlite::Connection::open(&path).unwrap();
-            let mut target = rusqlite::Connection::open(dir.join(format!("backup{megabytes}-{round}.db"))).unwrap();
-            rusqlite::backup::Backup::new(&source, &mut target)
-                .unwrap()
-                .run_to_completion(1 << 20, std::time::Duration::ZERO, None)
-                .unwrap();
-            theirs = theirs.min((cpu() - start).as_secs_f64() * 1000.0);
+        let (mut ours, mut theirs) = (Rounds::default(), Rounds::default());
+        for _ in 0..9 {
+            let target = dir.join("copy.db");
+            let export = |database: &mut Database| database.export(&target, Export::default()).unwrap();
+            ours.0.push(took(&mut database, export, |_| std::fs::remove_file(&target).unwrap()));
+            theirs.0.push(took(&mut (), |_| backup(&path, &target), |_| std::fs::remove_file(&target).unwrap()));
         }
-        println!("| {megabytes} MB | {ours:.1} | {theirs:.1} | {:.2} |", ours / theirs);
+        let (ours, theirs) = (ours.median(), theirs.median());
+        println!(
+            "| {megabytes} MB | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {:.2} |",
+            ours.caller,
+            theirs.caller,
+            ours.caller / theirs.caller,
+            ours.wall,
+            theirs.wall,
+            ours.wall / theirs.wall
+        );
     }
+}
+
+fn backup(from: &Path, to: &Path) {
+    let source = rusqlite::Connection::open(from).unwrap();
+    let mut target = rusqlite::Connection::open(to).unwrap();
+    let whole = rusqlite::backup::Backup::new(&source, &mut target).unwrap();
+    whole.run_to_completion(1 << 20, std::time::Duration::ZERO, None).unwrap();
 }
