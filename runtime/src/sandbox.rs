@@ -195,7 +195,7 @@ impl Sandbox {
         }
         let descriptors_limit = meter.limits().descriptors;
         let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
-        let vfs = vfs.with_alias(self.root_alias.clone());
+        let vfs = vfs.with_alias(self.root_alias.clone()).for_guests()?;
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);

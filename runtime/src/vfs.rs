@@ -113,6 +113,12 @@ impl Vfs {
         Self { alias, ..self }
     }
 
+    /// The same as guests see it: the user's permission bits count.
+    pub(crate) fn for_guests(self) -> Result<Self, sqlite_fs::Error> {
+        self.rows.obey_modes(true)?;
+        Ok(self)
+    }
+
     /// The lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
@@ -132,6 +138,8 @@ impl Vfs {
 
     /// Gives the transaction back when the command is over.
     pub(crate) fn into_transaction(self) -> Transaction {
+        // From here on it is the host's. A transaction that is gone refuses everything anyway.
+        let _ = self.rows.obey_modes(false);
         self.rows
     }
 
@@ -254,6 +262,14 @@ impl Tree for Vfs {
             },
             Node::Host(id) => self.mounts.as_ref().ok_or(FsError::NoEntry)?.read_link(id),
             Node::Descriptor(_) => Err(FsError::Invalid),
+        }
+    }
+
+    fn search(&self, dir: Node) -> Result<(), FsError> {
+        match self.current(dir) {
+            Node::Row(ino) => Tree::search(&self.rows, ino),
+            // The fixed world is open to all, and what a host directory allows its own system says.
+            Node::Fixed(_) | Node::Host(_) | Node::Descriptor(_) => Ok(()),
         }
     }
 }

@@ -129,6 +129,9 @@ impl<'a, V: Volume> Fs<'a, V> {
             let cookie = entries.last().map_or(0, |entry: &Entry| entry.cookie);
             let step = self.volume.readdir(dir, cookie, READDIR_STEP)?;
             let end = step.len() < READDIR_STEP;
+            if entries.is_empty() && end {
+                return Ok(step);
+            }
             entries.extend(step);
             if end {
                 return Ok(entries);
@@ -177,6 +180,7 @@ impl Fs<'_, Transaction> {
             Opened::Existing(ino, _) => ino,
             Opened::New(name) => return self.volume.create(resolved.parent, name, mode, self.uid, self.gid),
         };
+        self.volume.permit(ino, if open.write || open.truncate { 0o600 } else { 0o400 })?;
         if open.truncate {
             self.volume.truncate(ino, 0)?;
         }

@@ -14,7 +14,7 @@ pub trait Tree {
     /// A node's name for the tree: an inode number, a mount and an inode number, …
     type Node: Copy;
 
-    /// The node behind `name` in `dir`; `name` is never empty, `.` or `..`.
+    /// The node behind `name` in `dir`; `name` is never empty, `.` or `..`. [`FsError::Access`] if `dir` may not be searched.
     fn lookup(&self, dir: Self::Node, name: &str) -> Result<(Self::Node, FileType), FsError>;
 
     /// The directory above; the root is its own.
@@ -22,6 +22,9 @@ pub trait Tree {
 
     /// The target of a symbolic link.
     fn readlink(&self, link: Self::Node) -> Result<String, FsError>;
+
+    /// Whether `.` and `..` may be looked up in `dir`: where permissions count, that takes the right to search it.
+    fn search(&self, dir: Self::Node) -> Result<(), FsError>;
 }
 
 /// What to do with the last component of a path.
@@ -160,23 +163,20 @@ impl<N: Copy> Resolved<N> {
         if self.slash { Err(FsError::NoEntry) } else { Ok(name) }
     }
 
-    /// The name for `unlink`.
+    /// The name for `unlink`. That it is a directory's is for the removal to say: permissions come before that.
     pub fn for_unlink(&self) -> Result<&str, FsError> {
         let Name::Normal(name) = &self.name else { return Err(FsError::IsDirectory) };
         match self.existing()? {
-            (_, FileType::Directory) => Err(FsError::IsDirectory),
+            (_, FileType::Directory) if self.slash => Err(FsError::IsDirectory),
             _ if self.slash => Err(FsError::NotDirectory),
             _ => Ok(name),
         }
     }
 
-    /// The name for `rmdir`.
+    /// The name for `rmdir`. That it is not a directory's is for the removal to say.
     pub fn for_rmdir(&self) -> Result<&str, FsError> {
         match &self.name {
-            Name::Normal(name) => match self.existing()? {
-                (_, FileType::Directory) => Ok(name),
-                _ => Err(FsError::NotDirectory),
-            },
+            Name::Normal(name) => self.existing().map(|_| name.as_str()),
             Name::Dot => Err(FsError::Invalid),
             Name::DotDot => Err(FsError::NotEmpty),
             Name::Root => Err(FsError::Busy),
@@ -236,6 +236,7 @@ pub fn resolve<T: Tree + ?Sized>(
             let is_last = rest.is_empty();
             if name == "." || name == ".." {
                 let parent = dir;
+                tree.search(dir)?;
                 if name == ".." {
                     dir = tree.parent(dir)?;
                 }
@@ -246,13 +247,17 @@ pub fn resolve<T: Tree + ?Sized>(
                 continue;
             }
             if is_last && slash && last == Last::Create {
+                tree.search(dir)?;
                 return Ok(Resolved::absent(dir, name, FsError::NoEntry, slash));
             }
             let (node, kind) = match tree.lookup(dir, name) {
                 Ok(found) => found,
                 Err(FsError::NoEntry) if is_last => return Ok(Resolved::absent(dir, name, FsError::NoEntry, slash)),
                 // Linux looks the last names up after it has walked to all of them: `rename` has two.
-                Err(error) if is_last && last == Last::Entry => return Ok(Resolved::absent(dir, name, error, slash)),
+                // That it may not look is found on the way.
+                Err(error) if is_last && last == Last::Entry && error != FsError::Access => {
+                    return Ok(Resolved::absent(dir, name, error, slash));
+                }
                 Err(error) => return Err(error),
             };
             let follow = match last {

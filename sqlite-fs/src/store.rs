@@ -16,6 +16,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 pub use changes::{Change, ChangeKind};
+pub(crate) use names::SEARCH;
 
 use crate::calls::OpenCall;
 use crate::clock::Clock;
@@ -91,6 +92,8 @@ pub(crate) struct Store {
     /// Which transaction of this store it is, from 1 on.
     number: u64,
     began: bool,
+    /// Whether the owner's permission bits count in this transaction.
+    pub(crate) obeys_modes: bool,
     savepoints: u32,
     /// Why SQLite rolled the transaction back by itself.
     lost: Option<String>,
@@ -141,6 +144,7 @@ impl Store {
             data_version: 0,
             number: 1,
             began: false,
+            obeys_modes: false,
             savepoints: 0,
             lost: None,
         })
@@ -174,6 +178,14 @@ impl Store {
         if version != self.data_version {
             self.forget();
             self.data_version = version;
+        }
+        Ok(())
+    }
+
+    /// Whether the owner's permission bits have all of `bits`, where they count.
+    pub(crate) fn permit(&mut self, ino: Ino, bits: u32) -> Result<(), Fault> {
+        if self.obeys_modes && self.node(ino)?.stat.mode & bits != bits {
+            return Err(FsError::Access.into());
         }
         Ok(())
     }
@@ -274,6 +286,7 @@ impl Store {
 
     fn end(&mut self) {
         self.began = false;
+        self.obeys_modes = false;
         self.savepoints = 0;
         self.lost = None;
         self.holds.clear();

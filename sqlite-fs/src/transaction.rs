@@ -12,7 +12,7 @@ use crate::node::{Entry, FileType, Ino, Stat};
 use crate::path::Tree;
 use crate::quota::Usage;
 use crate::sessions::Sessions;
-use crate::store::{Change, Mark, Store};
+use crate::store::{Change, Mark, SEARCH, Store};
 use crate::whiteout::Whiteouts;
 
 /// The single writing transaction, shared by all threads of a command. Dropping it takes everything back.
@@ -64,6 +64,34 @@ impl Transaction {
             store.clock = clock.unwrap_or_else(|| Arc::clone(&self.shared.options.clock));
             Ok(())
         })
+    }
+
+    /// Lets the owner's permission bits count until it is told otherwise or the transaction ends: for a user who owns everything and is not
+    /// root. Paths lead only through directories that may be searched, and names are added, removed and changed only in
+    /// directories that may be written. What is done to an inode by its number is not asked: who has it was permitted to.
+    ///
+    /// ```
+    /// use sqlite_fs::{Database, FsError};
+    ///
+    /// let transaction = Database::options().open()?.begin(None)?;
+    /// transaction.fs().create_dir("/closed")?;
+    /// let closed = transaction.fs().metadata("/closed")?.ino;
+    /// transaction.chmod(closed, 0o555)?;
+    /// transaction.obey_modes(true)?;
+    /// assert_eq!(transaction.create(closed, "name", 0o644, 1000, 1000), Err(FsError::Access));
+    /// # Ok::<(), sqlite_fs::Error>(())
+    /// ```
+    pub fn obey_modes(&self, obeyed: bool) -> Result<(), Error> {
+        self.with(|store| {
+            store.obeys_modes = obeyed;
+            Ok(())
+        })
+    }
+
+    /// Whether the owner may do to a file what all of these permission bits stand for (0400, 0200, 0100): always, unless
+    /// [modes are obeyed](Self::obey_modes).
+    pub fn permit(&self, ino: Ino, bits: u32) -> Result<(), FsError> {
+        self.run(|store| store.permit(ino, bits))
     }
 
     /// Marks a point to return to.
@@ -240,6 +268,10 @@ impl Tree for Transaction {
 
     fn readlink(&self, link: Ino) -> Result<String, FsError> {
         Self::readlink(self, link)
+    }
+
+    fn search(&self, dir: Ino) -> Result<(), FsError> {
+        self.permit(dir, SEARCH)
     }
 }
 

@@ -6,10 +6,13 @@ use std::path::Path;
 use rustix::fd::OwnedFd;
 use rustix::fs::{self as real, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use sqlite_fs::path::{self, Last, Open};
 use sqlite_fs::{Database, FsError, ROOT, Transaction};
 
 const SEQUENCES: u64 = 600;
+/// Sequences in which permissions count.
+const MODE_SEQUENCES: u64 = 400;
 const OPERATIONS: u32 = 80;
 /// Directories above the working directory, for links that say `..`.
 const ABOVE: &str = "s/t/u/v/x/y/z";
@@ -85,8 +88,17 @@ enum Op {
     Read(String),
 }
 
-fn some_op(random: &mut Random) -> Op {
+/// A mode that may close a directory or a file even to its owner; every other one opens it again.
+fn any_mode(random: &mut Random) -> u32 {
+    let bits = random.below(0o1000) as u32;
+    if random.chance(2) { bits | 0o700 } else { bits }
+}
+
+fn some_op(random: &mut Random, modes: bool) -> Op {
     let path = some_path(random);
+    if modes && random.chance(6) {
+        return Op::Chmod(path, any_mode(random));
+    }
     match random.below(30) {
         0..=3 => Op::Mkdir(path),
         4..=8 => {
@@ -310,12 +322,17 @@ impl Machine {
             let mut text = describe(&real::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW).unwrap());
             match kind {
                 "Directory" => {
+                    real::chmodat(dir, &name, Mode::RWXU, AtFlags::empty()).unwrap();
                     let below = real::openat(dir, &name, OFlags::RDONLY, Mode::empty()).unwrap();
                     self.tree(&below, &path, out);
                 }
                 "Symlink" => text += real::readlinkat(dir, &name, Vec::new()).unwrap().to_str().unwrap(),
                 _ => {
+                    // It may have another name, under which its mode is still to be noted.
+                    let mode = Mode::from_raw_mode(real::statat(dir, &name, AtFlags::empty()).unwrap().st_mode & 0o7777);
+                    real::chmodat(dir, &name, Mode::RUSR, AtFlags::empty()).unwrap();
                     let file = real::openat(dir, &name, OFlags::RDONLY, Mode::empty()).unwrap();
+                    real::chmodat(dir, &name, mode, AtFlags::empty()).unwrap();
                     let mut buffer = vec![0; 500_000];
                     let len = rustix::io::pread(&file, &mut buffer[..], 0).unwrap();
                     text += &format!(" {}", checksum(&buffer[..len]));
@@ -335,7 +352,8 @@ fn describe(stat: &real::Stat) -> String {
 
 fn entries(dir: &OwnedFd) -> Vec<(String, &'static str)> {
     let mut entries = Vec::new();
-    for entry in Dir::read_from(dir).unwrap() {
+    // The descriptor itself: opening `.` anew would take the right to search it.
+    for entry in Dir::new(dir.try_clone().unwrap()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().to_str().unwrap().to_owned();
         if name != "." && name != ".." {
@@ -350,7 +368,18 @@ fn entries(dir: &OwnedFd) -> Vec<(String, &'static str)> {
     entries
 }
 
-fn compare(seed: u64, base: &Path) {
+/// On Linux root is asked for no permissions because it has these capabilities; without them it is an owner like others. They
+/// are the calling thread's.
+fn with_privileges(yes: bool) {
+    let all = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    let mut sets = capabilities(None).unwrap();
+    let wanted = sets.permitted & all;
+    sets.effective = if yes { sets.effective | wanted } else { sets.effective - wanted };
+    set_capabilities(None, sets).unwrap();
+}
+
+/// The same operations on both sides; with `modes` as a user whose permission bits count.
+fn compare(seed: u64, base: &Path, modes: bool) {
     let mut random = Random(seed);
     let top = base.join(seed.to_string());
     std::fs::create_dir_all(top.join(ABOVE).join("w")).unwrap();
@@ -363,7 +392,15 @@ fn compare(seed: u64, base: &Path) {
     transaction.hold(cwd).unwrap();
     let mut log = Vec::new();
     for _ in 0..OPERATIONS {
-        let op = some_op(&mut random);
+        let op = some_op(&mut random, modes);
+        if modes {
+            transaction.obey_modes(true).unwrap();
+        }
+        if modes && random.chance(8) {
+            // Closed, the working directory would end all other questions.
+            transaction.chmod(cwd, 0o755).unwrap();
+            real::fchmod(&machine.cwd, Mode::from_raw_mode(0o755)).unwrap();
+        }
         let (ours, theirs) = (Ours { transaction: &transaction, cwd }.run(&op), machine.run(&op));
         log.push(format!("{op:?} -> {theirs:?}"));
         assert_eq!(ours, theirs, "seed {seed}, ours left, the machine's right, after\n{}", log.join("\n"));
@@ -373,6 +410,11 @@ fn compare(seed: u64, base: &Path) {
             transaction = database.begin(None).unwrap();
             transaction.hold(cwd).unwrap();
         }
+    }
+    // What was closed on the way here is opened again; below, `tree` does so once it has noted the modes.
+    let above = top.join(ABOVE).join("w");
+    for dir in above.ancestors().take_while(|dir| *dir != base).collect::<Vec<_>>().into_iter().rev() {
+        real::chmod(dir, Mode::RWXU).unwrap();
     }
     let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
     Ours { transaction: &transaction, cwd }.tree(cwd, "", &mut ours);
@@ -385,6 +427,16 @@ fn compare(seed: u64, base: &Path) {
 fn every_error_is_the_one_linux_gives() {
     let base = tempfile::tempdir().unwrap();
     for seed in 0..SEQUENCES {
-        compare(seed, base.path());
+        compare(seed, base.path(), false);
     }
+}
+
+#[test]
+fn so_is_every_refusal_to_a_user_who_is_not_root() {
+    let base = tempfile::tempdir().unwrap();
+    with_privileges(false);
+    for seed in 0..MODE_SEQUENCES {
+        compare(seed, base.path(), true);
+    }
+    with_privileges(true);
 }

@@ -34,6 +34,27 @@ fn an_unlinked_file_stays_readable_while_it_is_open() {
 }
 
 #[test]
+fn a_directory_without_permissions_is_closed_to_programs_and_open_to_the_host() {
+    let sandbox = sandbox();
+    let script = "mkdir d; echo in > d/f; chmod 555 d; rm -f d/f; echo x > d/new; mv d/f g; mkdir d/sub; ln d/f d/h; cat d/f
+        echo more >> d/f; chmod 333 d; ls d; cat d/f; chmod 666 d; cat d/f; stat d/f; chmod 000 d; cat d/f";
+    let refused = "rm: cannot remove 'd/f': Permission denied
+bash: line 1: d/new: Permission denied
+mv: cannot move 'd/f' to 'g': Permission denied
+mkdir: cannot create directory ‘d/sub’: Permission denied
+ln: failed to create hard link 'd/h' => 'd/f': Permission denied
+ls: cannot open directory 'd': Permission denied
+cat: d/f: Permission denied
+stat: cannot statx 'd/f': Permission denied
+cat: d/f: Permission denied
+";
+    let output = sandbox.bash(script).unwrap();
+    assert_eq!((&output.stdout[..], str::from_utf8(&output.stderr).unwrap()), (&b"in\nin\nmore\n"[..], refused));
+    sandbox.fs().write("/home/user/d/host", "is asked for nothing").unwrap();
+    assert_eq!(sandbox.bash("chmod 755 d; cat d/host").unwrap().stdout, b"is asked for nothing");
+}
+
+#[test]
 fn devices_and_the_fixed_world_are_there() {
     check("head -c 3 /dev/zero | od -An -tx1; echo x > /dev/null; cat /dev/null; echo y > /dev/stdout", " 00 00 00\ny\n");
     check("test -x /bin/bash && test -x /usr/bin/tr && echo yes; cat /etc/hostname", "yes\nsandlite\n");

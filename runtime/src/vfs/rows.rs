@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use abi::Errno;
 use abi::stat::Stat;
 use sqlite_fs::path::{Last, Resolved};
-use sqlite_fs::{ROOT, Transaction};
+use sqlite_fs::{FileType, ROOT, Transaction};
 
 use super::{DirectoryEntry, Fixed, Node, Vfs, errno};
 
@@ -68,6 +68,11 @@ pub(super) fn readdir(
     let listed = names(rows, dir, after, limit.saturating_sub(entries.len()))?;
     entries.extend(listed.into_iter().filter(|entry| dir != ROOT || fixed.lookup(Fixed::ROOT, &entry.name).is_none()));
     Ok(entries)
+}
+
+/// Whether a path leads to what is not a row and is of such a type. Rows tell by themselves, after the permissions.
+fn is_outside(at: &Resolved<Node>, is_such: impl FnOnce(FileType) -> bool) -> bool {
+    at.node.is_some_and(|(node, kind)| !matches!(node, Node::Row(_)) && is_such(kind))
 }
 
 impl Vfs {
@@ -150,6 +155,9 @@ impl Vfs {
     pub(crate) fn unlink(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_unlink().map_err(errno::from_fs)?;
+        if is_outside(&at, |kind| kind == FileType::Directory) {
+            return Err(Errno::ISDIR);
+        }
         self.erase(&at, name, |parent| self.rows.unlink(parent, name))
     }
 
@@ -157,6 +165,9 @@ impl Vfs {
     pub(crate) fn rmdir(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_rmdir().map_err(errno::from_fs)?;
+        if is_outside(&at, |kind| kind != FileType::Directory) {
+            return Err(Errno::NOTDIR);
+        }
         self.erase(&at, name, |parent| self.rows.rmdir(parent, name))
     }
 

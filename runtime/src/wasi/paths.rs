@@ -93,7 +93,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
     if stat.kind() == abi::stat::S_IFLNK {
         return Err(Errno::LOOP.into());
     }
-    permit(stat.mode, readable && !is_directory, writable)?;
+    permit(stat.mode, readable, writable || flags.open & types::OPEN_TRUNCATE != 0)?;
     if let (Node::Row(ino), S_IFIFO) = (node, stat.kind()) {
         return open_fifo(call, ino, readable, writable, flags.fd & types::FD_NONBLOCK != 0);
     }

@@ -13,6 +13,10 @@ use crate::rows::{self, signed};
 const LINKS_MAX: u32 = 65_000;
 /// Longest target of a symbolic link.
 const TARGET_MAX: usize = 4095;
+/// What the owner needs to look names up in a directory.
+pub(crate) const SEARCH: u32 = 0o100;
+/// What the owner needs to add names to a directory, to remove and to change them.
+const CHANGE: u32 = 0o300;
 
 /// What is known of directories.
 #[derive(Default)]
@@ -76,6 +80,7 @@ impl Store {
     }
 
     pub(crate) fn lookup(&mut self, dir: Ino, name: &str) -> Result<(Ino, FileType), Fault> {
+        self.permit(dir, SEARCH)?;
         let ino = match name {
             "" => return Err(FsError::NoEntry.into()),
             "." => self.directory(dir)?.stat.ino,
@@ -182,6 +187,7 @@ impl Store {
 
     fn create_as(&mut self, kind: u32, dir: Ino, name: &str, mode: u32, (uid, gid): (u32, u32)) -> Result<Ino, Fault> {
         self.check_new(dir, name)?;
+        self.permit(dir, CHANGE)?;
         let ino = self.allocate(kind | (mode & 0o7777), 1, uid, gid, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
@@ -189,6 +195,7 @@ impl Store {
 
     pub(crate) fn mkdir(&mut self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, Fault> {
         self.check_new(dir, name)?;
+        self.permit(dir, CHANGE)?;
         if self.depth(dir)? >= self.quota.depth {
             return Err(FsError::NameTooLong.into());
         }
@@ -208,6 +215,7 @@ impl Store {
             return Err(FsError::Invalid.into());
         }
         self.check_new(dir, name)?;
+        self.permit(dir, CHANGE)?;
         let ino = self.allocate(S_IFLNK | 0o777, 1, uid, gid, target.len() as u64)?;
         self.connection
             .prepare_cached("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)")?
@@ -225,6 +233,7 @@ impl Store {
 
     pub(crate) fn link(&mut self, ino: Ino, dir: Ino, name: &str) -> Result<(), Fault> {
         self.check_new(dir, name)?;
+        self.permit(dir, CHANGE)?;
         let now = self.now();
         let node = self.node(ino)?;
         if node.stat.is_dir() {
@@ -244,6 +253,7 @@ impl Store {
 
     pub(crate) fn unlink(&mut self, dir: Ino, name: &str) -> Result<(), Fault> {
         let (ino, kind) = self.lookup(dir, name)?;
+        self.permit(dir, CHANGE)?;
         if kind == FileType::Directory {
             return Err(FsError::IsDirectory.into());
         }
@@ -259,6 +269,7 @@ impl Store {
             _ => {}
         }
         let (ino, kind) = self.lookup(dir, name)?;
+        self.permit(dir, CHANGE)?;
         if kind != FileType::Directory {
             return Err(FsError::NotDirectory.into());
         }
@@ -297,20 +308,30 @@ impl Store {
         if is_dir && self.is_below(new_dir, ino)? {
             return Err(FsError::Invalid.into());
         }
-        if let Some(target) = target {
-            if target == ino {
-                return Ok(());
-            }
-            let target_is_dir = self.node(target)?.stat.is_dir();
-            if target_is_dir && self.is_below(old_dir, target)? {
-                return Err(FsError::NotEmpty.into());
-            }
-            match (is_dir, target_is_dir) {
-                (true, false) => return Err(FsError::NotDirectory.into()),
-                (false, true) => return Err(FsError::IsDirectory.into()),
-                (true, true) if rows::has_entries(&self.connection, target)? => return Err(FsError::NotEmpty.into()),
-                _ => {}
-            }
+        if target == Some(ino) {
+            return Ok(());
+        }
+        let target_is_dir = target.map(|target| Ok::<_, Fault>(self.node(target)?.stat.is_dir())).transpose()?;
+        if let (Some(target), Some(true)) = (target, target_is_dir)
+            && self.is_below(old_dir, target)?
+        {
+            return Err(FsError::NotEmpty.into());
+        }
+        self.permit(old_dir, CHANGE)?;
+        self.permit(new_dir, CHANGE)?;
+        match (is_dir, target_is_dir) {
+            (true, Some(false)) => return Err(FsError::NotDirectory.into()),
+            (false, Some(true)) => return Err(FsError::IsDirectory.into()),
+            _ => {}
+        }
+        if is_dir && old_dir != new_dir {
+            // Its `..` changes.
+            self.permit(ino, 0o200)?;
+        }
+        if let (Some(target), Some(true)) = (target, target_is_dir)
+            && rows::has_entries(&self.connection, target)?
+        {
+            return Err(FsError::NotEmpty.into());
         }
         if is_dir && old_dir != new_dir {
             self.check_depth_of_move(ino, old_dir, new_dir)?;

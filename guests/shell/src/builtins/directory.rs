@@ -48,6 +48,13 @@ fn is_directory(path: &str) -> bool {
     sys::stat(Path::new(&crate::exec::os(path)), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR)
 }
 
+/// Makes a directory the working one. In WebAssembly that is the C library's affair, which asks nobody whether it may be searched.
+fn enter(path: &str) -> std::io::Result<()> {
+    let path = crate::exec::os(path);
+    sys::stat(std::path::Path::new(&path).join(".").as_path(), true)?;
+    std::env::set_current_dir(path)
+}
+
 impl Shell {
     /// Changes the working directory and what the variables say of it. `Err` is what is wrong.
     pub(crate) fn change_directory(&mut self, path: &str, physical: bool) -> Result<(), String> {
@@ -59,10 +66,10 @@ impl Shell {
         if path.is_empty() {
             return Ok(());
         }
-        let attempt = std::env::set_current_dir(crate::exec::os(&target));
+        let attempt = enter(&target);
         if let Err(error) = attempt {
             // The logical path may be gone while the given one still works.
-            if physical || std::env::set_current_dir(crate::exec::os(path)).is_err() {
+            if physical || enter(path).is_err() {
                 return Err(sys::message(&error));
             }
         }
