@@ -240,6 +240,9 @@ pub(crate) struct Export {
     /// The file to write; must not exist
     #[arg(value_name = "FILE")]
     pub(crate) to: PathBuf,
+    /// Tell the digest of what it says, too: to sign, or to send another way than the file
+    #[arg(long)]
+    pub(crate) digest: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -250,6 +253,9 @@ pub(crate) struct Import {
     /// The snapshot to read: Sandlite's, AgentFS's or LocalSandbox's
     #[arg(value_name = "FILE")]
     pub(crate) from: PathBuf,
+    /// Refuse it unless this is its digest, as `export --digest` told
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

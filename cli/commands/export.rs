@@ -16,12 +16,20 @@ pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::
     let sandbox = super::existing(global, printer)?;
     let slow = printer.progress().slow("writing the snapshot");
     sandbox.export(&args.to)?;
+    let digest = args.digest.then(|| sandbox.digest(runtime::Export::default())).transpose()?;
     drop(slow);
     let size = std::fs::metadata(&args.to).map(|metadata| metadata.len()).unwrap_or(0);
     if printer.is_json() {
-        printer.json(&json!({ "path": args.to, "bytes": size }));
+        let mut told = json!({ "path": args.to, "bytes": size });
+        if let Some(digest) = digest {
+            told["digest"] = digest.into();
+        }
+        printer.json(&told);
     } else {
         printer.line(&format!("wrote `{}` ({})", args.to.display(), crate::time::size(size)));
+        if let Some(digest) = digest {
+            printer.line(&digest);
+        }
     }
     Ok(Code::Success)
 }

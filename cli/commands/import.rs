@@ -18,7 +18,11 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
         anyhow::bail!("`{from}` does not exist");
     }
     let slow = printer.progress().slow("checking and copying the snapshot");
-    let sandbox = super::builder(global, printer).import(&args.from).open()?;
+    let mut builder = super::builder(global, printer).import(&args.from);
+    if let Some(digest) = &args.digest {
+        builder = builder.import_digest(digest);
+    }
+    let sandbox = builder.open()?;
     drop(slow);
     let runs = sandbox.info()?.runs;
     if printer.is_json() {
