@@ -4,7 +4,9 @@
 //! so that the shell and the utilities can be tried, tested and fuzzed without a host. Every refusal is an
 //! [`std::io::Error`] whose raw number is the platform's; [`message`] words it as GNU's `strerror` does.
 
+pub mod calendar;
 mod posix;
+pub mod zone;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "native.rs"]

@@ -1,5 +1,7 @@
 //! Dates without time zones but UTC: what `strftime`, `find -printf` and `tar -t` show.
 
+use sys::calendar;
+
 /// A moment taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
@@ -26,58 +28,23 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Days since 1970 of a date; months and days outside their range carry over.
-#[must_use]
-pub fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year + (month - 1).div_euclid(12);
-    let month = (month - 1).rem_euclid(12) + 1;
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let of_era = shifted.rem_euclid(400);
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468 + day - 1
-}
+pub use sys::calendar::to_days as days;
 
 /// The moment `seconds` after 1970.
 #[must_use]
 pub fn civil(seconds: i64) -> Civil {
     let day_number = seconds.div_euclid(86_400);
     let rest = seconds.rem_euclid(86_400);
-    let shifted = day_number + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = calendar::from_days(day_number);
     Civil {
         year,
-        month: month as u32,
-        day: day as u32,
+        month,
+        day,
         hour: (rest / 3600) as u32,
         minute: (rest / 60 % 60) as u32,
         second: (rest % 60) as u32,
-        weekday: (day_number + 4).rem_euclid(7) as u32,
-        yearday: (day_number - days(year, 1, 1)) as u32,
-    }
-}
-
-/// ISO year and week.
-fn iso_week(at: &Civil) -> (i64, i64) {
-    let weekday = i64::from((at.weekday + 6) % 7);
-    let week = (i64::from(at.yearday) - weekday + 10) / 7;
-    let weeks_in = |year: i64| {
-        let first = (days(year, 1, 1) + 3).rem_euclid(7);
-        let leap = days(year + 1, 1, 1) - days(year, 1, 1) == 366;
-        if first == 3 || leap && first == 2 { 53 } else { 52 }
-    };
-    if week < 1 {
-        (at.year - 1, weeks_in(at.year - 1))
-    } else if week > weeks_in(at.year) {
-        (at.year + 1, 1)
-    } else {
-        (at.year, week)
+        weekday: calendar::weekday(day_number),
+        yearday: calendar::day_of_year(day_number),
     }
 }
 
@@ -85,6 +52,7 @@ fn iso_week(at: &Civil) -> (i64, i64) {
 #[must_use]
 pub fn strftime(format: &[u8], seconds: i64) -> Vec<u8> {
     let at = civil(seconds);
+    let (iso_year, iso_week) = calendar::iso_week(seconds.div_euclid(86_400));
     let mut out = Vec::new();
     let mut bytes = format.iter().copied();
     while let Some(byte) = bytes.next() {
@@ -147,9 +115,9 @@ pub fn strftime(format: &[u8], seconds: i64) -> Vec<u8> {
             b'c' => again("%a %b %e %H:%M:%S %Y"),
             b'U' => pad((i64::from(at.yearday) + 7 - i64::from(at.weekday)) / 7, 2, '0'),
             b'W' => pad((i64::from(at.yearday) + 7 - i64::from((at.weekday + 6) % 7)) / 7, 2, '0'),
-            b'V' => pad(iso_week(&at).1, 2, '0'),
-            b'G' => iso_week(&at).0.to_string(),
-            b'g' => pad(iso_week(&at).0.rem_euclid(100), 2, '0'),
+            b'V' => pad(iso_week.into(), 2, '0'),
+            b'G' => iso_year.to_string(),
+            b'g' => pad(iso_year.rem_euclid(100), 2, '0'),
             other => format!("%{}", char::from(other)),
         };
         let text = if flag == Some(b'^') { text.to_uppercase() } else { text };

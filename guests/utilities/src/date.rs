@@ -1,10 +1,8 @@
-//! Dates: the calendar, time zones, reading what people write, printing, and `date` itself.
+//! Dates: reading what people write, printing, and `date` itself.
 
 pub mod cal;
-pub mod calendar;
 mod format;
 mod read;
-mod zone;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,7 +11,8 @@ use crate::options::{self, May, Needs, No, Spec};
 use crate::program::{Args, Lines, Outcome, Output, fail, open, usage, warn};
 use crate::quote;
 
-pub use zone::Zone;
+use sys::calendar;
+pub use sys::zone::Zone;
 
 /// Nanoseconds of a second.
 pub const SECOND: i128 = 1_000_000_000;

@@ -359,7 +359,7 @@ pub fn uptime(args: Args) -> Outcome {
         out.text("up 0 minutes\n");
     } else if given.has('s') {
         let (date, time) = (now.div_euclid(86400), now.rem_euclid(86400));
-        let (year, month, day) = crate::date::calendar::from_days(date);
+        let (year, month, day) = sys::calendar::from_days(date);
         out.text(format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}\n", time / 3600, time / 60 % 60, time % 60));
     } else {
         let time = now.rem_euclid(86400);

@@ -1,14 +1,9 @@
 //! Dates and floating-point numbers as C's library writes them.
 
+use sys::calendar;
+
 use crate::shell::Shell;
 use crate::state::variables::Attributes;
-
-#[path = "../../../utilities/src/date/calendar.rs"]
-#[allow(dead_code, reason = "`date` and its tests use more of it")]
-mod calendar;
-#[path = "../../../utilities/src/date/zone.rs"]
-#[allow(dead_code, reason = "`date` and its tests use more of it")]
-mod zone;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] =
@@ -38,49 +33,26 @@ impl Moment {
         let seconds = utc + offset;
         let days = seconds.div_euclid(86_400);
         let rest = seconds.rem_euclid(86_400);
-        // Days from civil, by the era of 400 years.
-        let z = days + 719_468;
-        let era = z.div_euclid(146_097);
-        let day_of_era = z.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
-        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-        let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-        let month = usize::try_from(month - 1).unwrap_or(0);
-        let year_day = before.get(month).copied().unwrap_or(0) + day - 1 + i64::from(leap && month > 1);
+        let (year, month, day) = calendar::from_days(days);
         Self {
             seconds: utc,
             offset,
             zone: zone.to_owned(),
             year,
-            month,
-            day,
+            month: usize::try_from(month - 1).unwrap_or(0),
+            day: day.into(),
             hour: rest / 3600,
             minute: rest / 60 % 60,
             second: rest % 60,
-            weekday: (days + 4).rem_euclid(7),
-            year_day,
+            weekday: calendar::weekday(days).into(),
+            year_day: calendar::day_of_year(days).into(),
         }
     }
 
     /// The ISO year and week.
     fn iso_week(&self) -> (i64, i64) {
-        let monday_based = (self.weekday + 6) % 7;
-        let week = (self.year_day - monday_based + 10) / 7;
-        if week < 1 {
-            let last = Self::new(self.seconds + self.offset - (self.year_day + 1) * 86_400);
-            return (self.year - 1, last.iso_week().1);
-        }
-        let leap = (self.year % 4 == 0 && self.year % 100 != 0) || self.year % 400 == 0;
-        let days = 365 + i64::from(leap);
-        if week == 53 && self.year_day - monday_based + 3 >= days {
-            return (self.year + 1, 1);
-        }
-        (self.year, week)
+        let (year, week) = calendar::iso_week((self.seconds + self.offset).div_euclid(86_400));
+        (year, week.into())
     }
 }
 
@@ -94,7 +66,7 @@ impl Shell {
         let exported = self.variables.get("TZ").filter(|variable| variable.attributes.has(Attributes::EXPORT));
         let moment = match exported.and_then(|variable| variable.scalar()) {
             Some(name) => {
-                let zone = zone::Zone::named(name);
+                let zone = sys::zone::Zone::named(name);
                 let (offset, name) = zone.at(seconds);
                 Moment::in_zone(seconds, offset, name)
             }

@@ -1,9 +1,9 @@
 //! `cal`: a month, or a year, as a table of days.
 
-use super::calendar::{days_in_month, from_days, is_leap, to_days, weekday};
-use super::zone::Zone;
 use crate::options::{self, Given, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, extra_operand, fail};
+use sys::calendar::{days_in_month, from_days, is_leap, to_days, weekday};
+use sys::zone::Zone;
 
 const SPEC: Spec = Spec {
     short: "13jmn:swyY",

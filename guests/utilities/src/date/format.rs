@@ -1,7 +1,7 @@
 //! `strftime` with GNU's flags and widths, in the C locale.
 
-use super::calendar;
 use super::{SECOND, Zone};
+use sys::calendar;
 
 pub const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 pub const MONTHS: [&str; 12] =

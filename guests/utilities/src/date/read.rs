@@ -1,8 +1,8 @@
 //! Dates as people write them: what GNU's `date -d` understands.
 
-use super::calendar;
 use super::format::{DAYS, MONTHS};
 use super::{SECOND, Zone};
+use sys::calendar;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {

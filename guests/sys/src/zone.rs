@@ -2,7 +2,7 @@
 //!
 //! Only today's rules are known: a date of long ago is shown with them too.
 
-use super::calendar;
+use crate::calendar;
 
 /// A zone: standard time, and summer time with its rules.
 #[derive(Clone, Debug)]
