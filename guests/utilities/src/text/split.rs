@@ -190,29 +190,61 @@ fn alphabet(given: &Given) -> Result<(Alphabet, Option<u64>), i32> {
         .map_err(|_| usage(format!("{}: invalid start value for {kind} suffix", quote::plain(value))))
 }
 
+/// The file that is being filled, and how much it still takes: bytes, or lines.
+struct Piece<'a> {
+    outputs: &'a mut Outputs,
+    target: Option<Target>,
+    count: u64,
+    left: u64,
+}
+
+impl<'a> Piece<'a> {
+    fn new(count: u64, outputs: &'a mut Outputs) -> Self {
+        Self { outputs, target: None, count, left: 0 }
+    }
+
+    /// Ends this file and begins the next one.
+    fn next(&mut self) {
+        self.outputs.close(self.target.take());
+        self.target = Some(self.outputs.open());
+        self.left = self.count;
+    }
+
+    fn put(&mut self, bytes: &[u8], taken: u64) {
+        if let Some(target) = &mut self.target {
+            target.put(bytes);
+        }
+        self.left -= taken;
+    }
+
+    /// Puts as many bytes as fit; answers the others.
+    fn fill<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let (now, later) = bytes.split_at(bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
+        self.put(now, now.len() as u64);
+        later
+    }
+
+    fn end(mut self) {
+        self.outputs.close(self.target.take());
+    }
+}
+
 fn by_lines(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
     let mut lines = Lines::new(input, separator);
-    let mut target: Option<Target> = None;
-    let mut left = 0;
+    let mut piece = Piece::new(count, outputs);
     while let Some(line) = lines.next_line()? {
-        if left == 0 {
-            outputs.close(target.take());
-            target = Some(outputs.open());
-            left = count;
+        if piece.left == 0 {
+            piece.next();
         }
-        if let Some(target) = &mut target {
-            target.put(line);
-        }
-        left -= 1;
+        piece.put(line, 1);
     }
-    outputs.close(target);
+    piece.end();
     Ok(())
 }
 
 fn by_bytes(mut input: Descriptor, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
     let mut buffer = vec![0; program::BLOCK];
-    let mut target: Option<Target> = None;
-    let mut left = 0;
+    let mut piece = Piece::new(count, outputs);
     loop {
         let length = input.read(&mut buffer)?;
         if length == 0 {
@@ -220,46 +252,32 @@ fn by_bytes(mut input: Descriptor, count: u64, outputs: &mut Outputs) -> std::io
         }
         let mut rest = &buffer[..length];
         while !rest.is_empty() {
-            if left == 0 {
-                outputs.close(target.take());
-                target = Some(outputs.open());
-                left = count;
+            if piece.left == 0 {
+                piece.next();
             }
-            let (now, later) = rest.split_at(rest.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
-            if let Some(target) = &mut target {
-                target.put(now);
-            }
-            left -= now.len() as u64;
-            rest = later;
+            rest = piece.fill(rest);
         }
     }
-    outputs.close(target);
+    piece.end();
     Ok(())
 }
 
 fn by_line_bytes(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
     let mut lines = Lines::new(input, separator);
-    let mut target: Option<Target> = None;
-    let mut left = 0;
+    let mut piece = Piece::new(count, outputs);
     while let Some(line) = lines.next_line()? {
         let mut rest = line;
         while !rest.is_empty() {
+            let length = rest.len() as u64;
             // A line that fits nowhere begins where the last one ended; one that fits does not get broken.
-            if left == 0 || (rest.len() as u64 > left && left < count && (rest.len() as u64 <= count || rest.len() == line.len()))
-            {
-                outputs.close(target.take());
-                target = Some(outputs.open());
-                left = count;
+            let breaks = length > piece.left && piece.left < count && (length <= count || rest.len() == line.len());
+            if piece.left == 0 || breaks {
+                piece.next();
             }
-            let (now, later) = rest.split_at(rest.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
-            if let Some(target) = &mut target {
-                target.put(now);
-            }
-            left -= now.len() as u64;
-            rest = later;
+            rest = piece.fill(rest);
         }
     }
-    outputs.close(target);
+    piece.end();
     Ok(())
 }
 

@@ -287,8 +287,9 @@ impl State {
         self.column = 0;
     }
 
-    /// Only counts characters; bytes that are none do not count.
-    fn count_chars(&mut self, block: &[u8], counts: &mut Counts) {
+    /// Hands over the text of a block. Bytes that are none do not count; a character that the block's end cuts waits for the
+    /// next block.
+    fn text(&mut self, block: &[u8], mut each: impl FnMut(&mut Self, &str)) {
         let joined;
         let block = if self.partial.is_empty() {
             block
@@ -299,7 +300,7 @@ impl State {
         };
         let mut chunks = block.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
-            counts.chars += chunk.valid().bytes().filter(|byte| byte & 0xc0 != 0x80).count() as u64;
+            each(self, chunk.valid());
             let invalid = chunk.invalid();
             if chunks.peek().is_none() && !invalid.is_empty() && invalid.len() < 4 && invalid[0] >= 0xc2 {
                 self.partial = invalid.to_vec();
@@ -307,35 +308,27 @@ impl State {
         }
     }
 
+    /// Only counts characters.
+    fn count_chars(&mut self, block: &[u8], counts: &mut Counts) {
+        self.text(block, |_, text| counts.chars += text.bytes().filter(|byte| byte & 0xc0 != 0x80).count() as u64);
+    }
+
     fn chars(&mut self, block: &[u8], counts: &mut Counts) {
-        let joined;
-        let block = if self.partial.is_empty() {
-            block
-        } else {
-            joined = [self.partial.as_slice(), block].concat();
-            self.partial.clear();
-            &joined
-        };
-        let mut chunks = block.utf8_chunks().peekable();
-        while let Some(chunk) = chunks.next() {
-            for c in chunk.valid().chars() {
+        self.text(block, |state, text| {
+            for c in text.chars() {
                 counts.chars += 1;
                 if c.is_ascii() {
-                    self.step(CLASS[c as usize], counts);
+                    state.step(CLASS[c as usize], counts);
                 } else if c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}') {
-                    self.column += 1;
-                    self.in_word = false;
+                    state.column += 1;
+                    state.in_word = false;
                 } else if !c.is_control() {
-                    self.column += display_width(c);
-                    counts.words += u64::from(!self.in_word);
-                    self.in_word = true;
+                    state.column += display_width(c);
+                    counts.words += u64::from(!state.in_word);
+                    state.in_word = true;
                 }
             }
-            let invalid = chunk.invalid();
-            if chunks.peek().is_none() && !invalid.is_empty() && invalid.len() < 4 && invalid[0] >= 0xc2 {
-                self.partial = invalid.to_vec();
-            }
-        }
+        });
     }
 
     fn end(&mut self, counts: &mut Counts) {
