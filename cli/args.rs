@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use runtime::Preset;
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
-pub(crate) use run::{Bash, Python, RunOptions};
+pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -310,6 +310,11 @@ pub(crate) enum PresetsVerb {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite guests                   what there is, and what is compiled
+  sandlite guests add python-sci    NumPy, pandas, SciPy, scikit-learn, Matplotlib
+  sandlite python --python sci -c 'import pandas; print(pandas.__version__)'")]
 pub(crate) struct Guests {
     #[command(subcommand)]
     pub(crate) verb: Option<GuestsVerb>,
@@ -319,10 +324,26 @@ pub(crate) struct Guests {
 pub(crate) enum GuestsVerb {
     /// Which there are, and whether they are compiled for this machine
     List,
+    /// Install one that does not come with Sandlite, and compile it: some minutes
+    Add {
+        /// Which one
+        #[arg(value_name = "GUEST")]
+        guest: AddedGuest,
+        /// The package's file, instead of one that this machine's own pip fetches
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
     /// Where they are kept compiled
     Path,
     /// Remove compiled ones that this version has no use for
     Prune,
+}
+
+/// Guests that can be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AddedGuest {
+    /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more
+    PythonSci,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -386,6 +407,9 @@ pub(crate) struct Mcp {
     /// Let web pages of this origin in, such as https://example.com
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
+    /// What `python3` is in the sandbox
+    #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
+    pub(crate) python: PythonKind,
     /// The directory that snapshots are kept in [default: beside the sandbox's file]
     #[arg(long, value_name = "DIR")]
     pub(crate) snapshots: Option<PathBuf>,

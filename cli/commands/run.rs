@@ -85,6 +85,7 @@ pub(crate) fn hint_at_host_file(script: Option<&String>, verb: &str, printer: &P
 
 /// The sandbox with the files and directories of this machine that the options name.
 pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
+    builder = builder.python(options.python.into());
     for (host, guest) in &options.file {
         let content = std::fs::read(host).with_context(|| format!("cannot read `{}`", host.display()))?;
         builder = builder.file(guest, content);

@@ -3,7 +3,11 @@
 //! `cargo xtask guests` builds the modules; this crate carries them compressed, with the sha256 of their unpacked bytes
 //! and the name of their entry point. Knows nothing of engines.
 
+pub mod scientific;
+
 use std::io::{self, Read};
+
+pub use scientific::PYTHON_SCI;
 
 include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
@@ -12,12 +16,16 @@ include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 pub struct Guest {
     /// Its name.
     pub name: &'static str,
-    /// The module, compressed with xz.
+    /// The module, compressed with xz; empty for one that is installed apart.
     packed: &'static [u8],
     /// SHA-256 of the unpacked module: what is unpacked is what was built (T-SUP-02).
     pub sha256: [u8; 32],
     /// The exported function that runs a program.
     pub entry: Entry,
+    /// Files that are yet to be made part of the module when it is compiled: names and texts.
+    pub glue: &'static [(&'static str, &'static str)],
+    /// Where in memory the module notes that its entry was called, if it takes one call only: cleared before each.
+    pub entered: Option<u32>,
 }
 
 /// An exported function that runs a program, by its name and shape.
@@ -39,6 +47,12 @@ const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 impl Guest {
+    /// Whether it comes with the program; else it is installed apart.
+    #[must_use]
+    pub fn is_carried(&self) -> bool {
+        !self.packed.is_empty()
+    }
+
     /// Bytes of the module as it is carried.
     #[must_use]
     pub fn packed_len(&self) -> usize {

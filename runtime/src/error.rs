@@ -83,6 +83,22 @@ pub enum Error {
     /// Something the caller gave makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// A guest that is installed apart is not there.
+    #[error("the scientific Python is not installed: there is no guest `{guest}`")]
+    NotInstalled {
+        /// The guest.
+        guest: &'static str,
+    },
+    /// A file is not the one that this version of Sandlite knows.
+    #[error("`{}` has the sha256 {found}, not {expected}: it is not used", path.display())]
+    Sum {
+        /// The file.
+        path: PathBuf,
+        /// What it has, in hexadecimal.
+        found: String,
+        /// What it should have.
+        expected: String,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
@@ -124,6 +140,10 @@ impl Error {
             Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
+            Self::NotInstalled { guest } => Some(format!("`sandlite guests add {guest}` installs it")),
+            Self::Sum { .. } => {
+                Some("remove the file and fetch it again; if that does not help, it was changed at its source".to_owned())
+            }
             Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),
             _ => None,
         }

@@ -2,6 +2,8 @@
 
 mod cache;
 mod engine;
+mod image;
+mod installed;
 mod status;
 mod ticker;
 mod workers;
@@ -32,14 +34,42 @@ pub type Progress = Box<dyn Fn(&str) + Send + Sync>;
 pub struct Host(Arc<Shared>);
 
 struct Shared {
-    engine: Engine,
+    engines: Arc<Engines>,
     cache: Cache,
     progress: Option<Progress>,
     linker: OnceLock<Linker<State>>,
     linking: Mutex<()>,
+    scientific_linker: OnceLock<Linker<State>>,
     prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
     ticker: Ticker,
     workers: Workers,
+}
+
+/// The engine of the ordinary guests, and that of the scientific Python, which is started when it is first needed.
+struct Engines {
+    ordinary: Engine,
+    scientific: OnceLock<Engine>,
+    metering: Metering,
+}
+
+impl Engines {
+    fn scientific(&self) -> Result<&Engine, Error> {
+        match self.scientific.get() {
+            Some(engine) => Ok(engine),
+            None => {
+                let engine = engine::scientific(self.metering)?;
+                Ok(self.scientific.get_or_init(|| engine))
+            }
+        }
+    }
+
+    /// Makes every running guest look at its budget.
+    fn increment_epoch(&self) {
+        self.ordinary.increment_epoch();
+        if let Some(scientific) = self.scientific.get() {
+            scientific.increment_epoch();
+        }
+    }
 }
 
 /// Where a guest is once somebody has asked for it.
@@ -121,15 +151,17 @@ impl HostBuilder {
     ///
     /// When the machine lacks what the engine needs.
     pub fn build(self) -> Result<Host, Error> {
-        let engine = engine::new(self.places, self.metering)?;
-        let ticker = Ticker::new(engine.clone());
+        let ordinary = engine::new(self.places, self.metering)?;
+        let engines = Arc::new(Engines { ordinary, scientific: OnceLock::new(), metering: self.metering });
+        let ticker = Ticker::new(Arc::clone(&engines));
         let cache = Cache::new(self.cache, self.shipped);
         Ok(Host(Arc::new(Shared {
-            engine,
+            engines,
             cache,
             progress: self.progress,
             linker: OnceLock::new(),
             linking: Mutex::new(()),
+            scientific_linker: OnceLock::new(),
             prepared: Mutex::default(),
             ticker,
             workers: Workers::default(),
@@ -162,7 +194,20 @@ impl Host {
         if let Some(prepared) = &*slot {
             return Ok(prepared.clone());
         }
-        let module = self.0.cache.module(&self.0.engine, guest, self.0.progress.as_ref())?;
+        let engine = self.engine_of(guest)?;
+        let module = match self.0.cache.kept(engine, guest) {
+            Some(module) => module,
+            None if guest.is_carried() => {
+                self.tell(&format!("compiling the {} guest for this machine (once)", guest.name));
+                let wasm = guest.wasm().map_err(|source| Error::Guest { name: guest.name, source })?;
+                self.0.cache.compile(engine, guest, &wasm)?
+            }
+            None => {
+                let image = self.image(guest)?;
+                self.tell(&format!("compiling the {} guest for this machine (once, some minutes)", guest.name));
+                self.0.cache.compile(engine, guest, &image)?
+            }
+        };
         let prepared = self.linked(&module, guest)?;
         *slot = Some(prepared.clone());
         Ok(prepared)
@@ -173,7 +218,18 @@ impl Host {
         let slot = Arc::clone(self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner).entry(guest.name).or_default());
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            *slot = self.0.cache.compiled(&self.0.engine, guest).and_then(|module| self.linked(&module, guest).ok());
+            let compiled = self.engine_of(guest).ok().and_then(|engine| self.0.cache.compiled(engine, guest));
+            *slot = compiled.and_then(|module| self.linked(&module, guest).ok());
+        }
+    }
+
+    fn engine_of(&self, guest: &guests::Guest) -> Result<&Engine, Error> {
+        if guest.is_carried() { Ok(&self.0.engines.ordinary) } else { self.0.engines.scientific() }
+    }
+
+    fn tell(&self, what: &str) {
+        if let Some(progress) = &self.0.progress {
+            progress(what);
         }
     }
 
@@ -184,28 +240,40 @@ impl Host {
         match self.0.linker.get() {
             Some(linker) => Ok(linker),
             None => {
-                let linker = wasi::linker(&self.0.engine)?;
+                let linker = wasi::linker(&self.0.engines.ordinary)?;
                 Ok(self.0.linker.get_or_init(|| linker))
             }
         }
     }
 
+    fn scientific_linker(&self) -> Result<&Linker<State>, Error> {
+        match self.0.scientific_linker.get() {
+            Some(linker) => Ok(linker),
+            None => {
+                let linker = wasi::scientific_linker(self.0.engines.scientific()?)?;
+                Ok(self.0.scientific_linker.get_or_init(|| linker))
+            }
+        }
+    }
+
     fn linked(&self, module: &Module, guest: &'static guests::Guest) -> Result<Prepared, Error> {
-        let instance = self.linker()?.instantiate_pre(module).map_err(Error::engine("linking a guest"))?;
+        let linker = if guest.is_carried() { self.linker()? } else { self.scientific_linker()? };
+        let instance = linker.instantiate_pre(module).map_err(Error::engine("linking a guest"))?;
         Ok(Prepared { instance: Arc::new(instance), guest })
     }
 
     /// A guest that a test wrote.
     #[cfg(test)]
     pub(crate) fn prepared_from_text(&self, text: &str) -> Prepared {
-        let module = wasmtime::Module::new(&self.0.engine, wat::parse_str(text).unwrap()).unwrap();
-        let instance = wasi::linker(&self.0.engine).unwrap().instantiate_pre(&module).unwrap();
+        let module = wasmtime::Module::new(&self.0.engines.ordinary, wat::parse_str(text).unwrap()).unwrap();
+        let instance = wasi::linker(&self.0.engines.ordinary).unwrap().instantiate_pre(&module).unwrap();
         Prepared { instance: Arc::new(instance), guest: &guests::SHELL }
     }
 
-    /// The engine.
+    /// The ordinary guests' engine.
+    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Engine {
-        &self.0.engine
+        &self.0.engines.ordinary
     }
 
     /// Keeps the epoch ticking while the returned guard lives; once the command is overdue the database is interrupted too.
@@ -215,7 +283,7 @@ impl Host {
 
     /// Makes every running guest look at its budget now.
     pub(crate) fn interrupt(&self) {
-        self.0.engine.increment_epoch();
+        self.0.engines.increment_epoch();
     }
 
     /// Runs `work` on a worker thread.

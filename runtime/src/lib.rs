@@ -24,9 +24,12 @@ mod sandbox;
 mod tools;
 mod vfs;
 mod wasi;
+mod zip;
 
 pub use error::Error;
 pub use guests::PYTHON_LICENSES as LICENSES;
+/// The package that holds the scientific Python, and its version: [`Host::add_python_sci`] installs it.
+pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
 pub use history::{HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
@@ -36,7 +39,7 @@ pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::agent;
 pub use sandbox::{
     Builder, Child, ChildOutput, ChildStdin, Command, ExitStatus, Files, Found, Killer, Kv, KvEntry, Mount, Output, Package,
-    Packages, PythonSession, Sandbox, Session, Stream, Summary,
+    Packages, Python, PythonSession, Sandbox, Session, Stream, Summary,
 };
 pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, Stat, Violation};
 pub use tools::Tool;

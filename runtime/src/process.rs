@@ -24,7 +24,7 @@ pub(crate) use fork::fork;
 pub(crate) use kept_state::KeptState;
 pub(crate) use program::{exec, find as find_program};
 pub(crate) use run::{start, start_first};
-pub(crate) use session::{Idle, Kept, start_kept};
+pub(crate) use session::{Idle, Kept, start_for_memory, start_kept};
 pub(crate) use state::{Start, State, settle_fuel};
 pub(crate) use table::{FIRST, Pid, Process, WaitFor};
 pub(crate) use tree::{MemoryCharge, Outside, Tree};

@@ -33,10 +33,10 @@ use crate::process::descriptor::{Descriptors, Object, OpenFile};
 use crate::process::{self, Capture, Fault, KeptState, Outside, Start, Tree};
 use crate::random::Random;
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Device, MountPoint, OverlayChanges, Vfs};
+use crate::vfs::{Device, Fixed, MountPoint, OverlayChanges, Vfs};
 use crate::{Error, LimitReached};
 
-pub use builder::Builder;
+pub use builder::{Builder, Python};
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
@@ -72,6 +72,8 @@ pub struct Sandbox {
     root_alias: Option<Arc<str>>,
     tools: Arc<Tools>,
     interpreters: Arc<Interpreters>,
+    // With the scientific Python: the world that has it.
+    world: Option<&'static Fixed>,
 }
 
 type Program = (Prepared, Start);
@@ -117,12 +119,27 @@ impl Sandbox {
     /// Only for the host's own trouble: a command that fails, traps or meets a limit is an [`Output`].
     pub fn run(&self, command: Command) -> Result<Output, Error> {
         // Compiling a guest for the first time takes seconds: not of the command's own.
-        self.host.prepared(command.guest)?;
+        self.host.prepared(self.guest_of(command.guest))?;
         let mut command = command;
         if command.echo && command.name == "python" && command.args.get(1).is_some_and(|option| option == "-c") {
             ECHO.clone_into(&mut command.args[1]);
         }
         self.run_as(command, process::find_program)
+    }
+
+    // The guest that a command's program is in: which Python is meant, the sandbox decides.
+    fn guest_of(&self, guest: &'static guests::Guest) -> &'static guests::Guest {
+        if self.world.is_some() && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest }
+    }
+
+    /// Runs a command in a guest that is made ready, and gives what its memory is when it returns.
+    pub(crate) fn run_for_memory(&self, command: Command, prepared: &Prepared) -> Result<(Output, Vec<u8>), Error> {
+        let mut memory = Vec::new();
+        let output = self.run_with(command, |tree, request, descriptors| {
+            let start = Start { args: request.args.clone(), env: request.env.clone(), cwd: request.cwd.clone() };
+            process::start_for_memory(tree, (prepared.clone(), start), descriptors, UMASK, &mut memory)
+        })?;
+        Ok((output, memory))
     }
 
     // `find` is where the program comes from: the sandbox's own files, or a test.
@@ -196,6 +213,10 @@ impl Sandbox {
         let descriptors_limit = meter.limits().descriptors;
         let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
         let vfs = vfs.with_alias(self.root_alias.clone()).for_guests()?;
+        let vfs = match self.world {
+            Some(world) => vfs.with_world(world),
+            None => vfs,
+        };
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);

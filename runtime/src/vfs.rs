@@ -22,7 +22,7 @@ use sqlite_fs::{FileType, FsError, ROOT, Transaction};
 
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use errno::to_fs;
-pub(crate) use fixed::{Device, Fixed, FixedId, ProcFile, Thing, descriptor_entries};
+pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use library::library_stat;
 use mounts::Mounts;
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, mount_path};
@@ -106,6 +106,11 @@ impl Vfs {
     pub(crate) fn with_mounts(rows: Transaction, points: &[MountPoint]) -> Result<Self, FsError> {
         let mounts = if points.is_empty() { None } else { Some(Box::new(Mounts::new(points, &rows)?)) };
         Ok(Self { mounts, ..Self::new(rows) })
+    }
+
+    /// The same, with another world around the rows.
+    pub(crate) fn with_world(self, fixed: &'static Fixed) -> Self {
+        Self { fixed, ..self }
     }
 
     /// The same, with the root directory seen in itself under another name.

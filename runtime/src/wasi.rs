@@ -17,7 +17,7 @@ mod startup;
 mod tools;
 mod types;
 
-pub(crate) use register::linker;
 #[cfg(test)]
 pub(crate) use register::tests::PREVIEW1;
+pub(crate) use register::{linker, scientific_linker};
 pub(crate) use tools::CALL as TOOL_CALL;

@@ -7,6 +7,7 @@ mod isolation;
 mod library;
 mod limits;
 mod packages;
+mod scientific;
 mod session;
 mod shell;
 mod subprocess;

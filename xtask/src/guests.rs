@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::run::{cargo, output, root, run, step, target};
+use crate::run::{cargo, output, root, run as run_program, step, target};
 
 const TARGET: &str = "wasm32-wasip1";
 
@@ -20,6 +20,23 @@ const SOURCES: [&str; 5] = ["guests/abi", "guests/sys", "guests/shell", "guests/
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
 const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
+
+/// Builds what changed; with `--python-sci` also installs the scientific Python where `sandlite` looks for it.
+pub(crate) fn run(args: &[String]) -> crate::Outcome {
+    let with_scientific = match args {
+        [] => false,
+        [option] if option == "--python-sci" => true,
+        _ => return Err(format!("unknown options: {}", args.join(" ")).into()),
+    };
+    let dist = build()?;
+    if !with_scientific {
+        return Ok(());
+    }
+    step("installing the scientific Python (98 MB to fetch, some minutes to compile)");
+    let mut sandlite = cargo();
+    sandlite.args(["run", "--release", "--quiet", "--bin", "sandlite", "--", "--verbose", "guests", "add", "python-sci"]);
+    run_program(sandlite.env("SANDLITE_GUESTS", dist), "install Rust with rustup")
+}
 
 /// Builds what changed and answers where the modules are.
 pub(crate) fn build() -> crate::Fallible<PathBuf> {
@@ -61,7 +78,7 @@ fn compile() -> crate::Fallible<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--package", "sandlite-shell", "--bin", "sandlite-shell", "--profile", "guest", "--target", TARGET]);
     command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", RUST_FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    run(&mut command, "install Rust with rustup")?;
+    run_program(&mut command, "install Rust with rustup")?;
     Ok(directory.join(TARGET).join("guest/sandlite-shell.wasm"))
 }
 
@@ -73,7 +90,7 @@ fn install_target() -> crate::Outcome {
     }
     step("installing Rust's standard library for WebAssembly");
     let advice = format!("install rustup, or your distribution's Rust standard library for {TARGET}");
-    run(Command::new("rustup").args(["target", "add", TARGET]), &advice).map_err(|error| {
+    run_program(Command::new("rustup").args(["target", "add", TARGET]), &advice).map_err(|error| {
         format!("Rust's standard library for {TARGET} is missing and could not be added ({error}): {advice}").into()
     })
 }

@@ -23,6 +23,7 @@ Usage: cargo xtask <command>
   demo      set up what is missing, build everything, and take a short tour
   test      every check that CI runs: format, lints, laws, tests
   guests    build the programs of the sandbox to WebAssembly
+            (--python-sci: and install the scientific Python for the tests of it)
   wheel     build the Python package, with the guests inside
   bench     measure: what a command costs, what a preset costs
   cpython-tests [PART]…
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run_demo(),
         "test" => check::run(),
-        "guests" => guests::build().map(drop),
+        "guests" => guests::run(rest),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),

@@ -25,7 +25,10 @@ from _sandlite import ask
 EXECUTABLE = "/usr/bin/python3"
 LIBRARY = "/usr/local/lib/python314.zip"
 MORE_LIBRARY = "/usr/local/lib/python314-more.zip"
+# The one place of a sandbox's packages: they are pure Python, for either interpreter.
 SITE_PACKAGES = ".local/lib/python3.14/site-packages"
+# The scientific interpreter brings a module of its own (`guests/python/sci`).
+scientific = sys.modules.get("_sandlite_sci")
 
 USAGE = "usage: {} [option] ... [-c cmd | -m mod | file | -] [arg] ..."
 HELP = """\
@@ -50,9 +53,13 @@ Accepted and without effect here: -b -B -d -i -O -OO -q -R -S -v -X opt
 
 # Why something that is not there will not be there, for whoever looks for it.
 _COMPILED = "it needs compiled code that this Python does not have; pure-Python packages can be installed"
+_SCIENTIFIC = (
+    "the scientific Python has it: `sandlite guests add python-sci` installs that one, `--python sci` runs it"
+)
 _NO_NETWORK = "there is no network in the sandbox"
 REASONS = {
-    **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "PIL", "lxml", "torch", "cryptography"), _COMPILED),
+    **dict.fromkeys(("torch", "tensorflow", "jax", "polars", "pyarrow", "duckdb", "cv2", "cryptography"), _COMPILED),
+    **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "statsmodels", "seaborn", "PIL", "lxml"), _SCIENTIFIC),
     **dict.fromkeys(("ssl", "requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib", "socketserver"), _NO_NETWORK),
     "multiprocessing": "the sandbox has processes, but a running Python cannot be copied; use subprocess",
     "ctypes": "there are no shared libraries in the sandbox",
@@ -154,6 +161,8 @@ def _short_options(options, letters, args):
 def begin():
     """Take over what is new in this process: environment and directory. SIGPIPE becomes an exception, as always in Python."""
     os.environ._data = os.environb._data = _bashkit.load_environ()
+    if scientific:
+        scientific.begin()
     try:
         os.chdir(ask("begin"))
     except OSError:
@@ -427,13 +436,15 @@ def settle():
     _sandlite_os.install()
     _sandlite_process.install()
     _sandlite_tools.install()
-    _forget_foreign()
+    if not scientific:
+        _forget_foreign()
     sys.meta_path.append(Missing)
     sys.executable = sys._base_executable = EXECUTABLE
     # What was printed before a command is stopped should be seen.
     sys.stdout.reconfigure(line_buffering=True)
     sys.path[:] = [path for path in sys.path if path]
-    sys.path.insert(sys.path.index(LIBRARY) + 1, MORE_LIBRARY)
+    if not scientific:
+        sys.path.insert(sys.path.index(LIBRARY) + 1, MORE_LIBRARY)
     _bashkit_boot.main = main
     gc.collect()
     objects = gc.get_objects()

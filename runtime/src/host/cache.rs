@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use guests::Guest;
 use wasmtime::{Engine, Module};
 
-use super::Progress;
 use super::engine::{self, Places};
 use crate::Error;
 
@@ -60,19 +59,18 @@ impl Cache {
         self.load(engine, &file_name(engine, guest))
     }
 
-    /// The compiled module of a guest: loaded, or compiled now and kept.
+    /// The compiled module of a guest, if it is in the cache or came with the program.
+    pub(super) fn kept(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
+        let name = file_name(engine, guest);
+        self.load(engine, &name).or_else(|| self.load_shipped(engine, guest, &name))
+    }
+
+    /// Compiles the module of a guest and keeps it.
     ///
     /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.
-    pub(super) fn module(&self, engine: &Engine, guest: &'static Guest, progress: Option<&Progress>) -> Result<Module, Error> {
+    pub(super) fn compile(&self, engine: &Engine, guest: &'static Guest, wasm: &[u8]) -> Result<Module, Error> {
         let name = file_name(engine, guest);
-        if let Some(module) = self.load(engine, &name).or_else(|| self.load_shipped(engine, guest, &name)) {
-            return Ok(module);
-        }
-        if let Some(progress) = progress {
-            progress(&format!("compiling the {} guest for this machine (once)", guest.name));
-        }
-        let wasm = guest.wasm().map_err(|source| Error::Guest { name: guest.name, source })?;
-        let compiled = engine.precompile_module(&wasm).map_err(Error::engine("compiling a guest"))?;
+        let compiled = engine.precompile_module(wasm).map_err(Error::engine("compiling a guest"))?;
         if self.store(&name, &compiled).is_ok()
             && let Some(module) = self.load(engine, &name)
         {
@@ -131,8 +129,7 @@ impl Cache {
     }
 
     /// Files of guests as other versions had them, or left half-written, and how long they are. None in a place that is not ours.
-    pub(super) fn stale(&self, engine: &Engine) -> Vec<(PathBuf, u64)> {
-        let current = [&guests::SHELL, &guests::PYTHON].map(|guest| file_name(engine, guest));
+    pub(super) fn stale(&self, current: &[String]) -> Vec<(PathBuf, u64)> {
         let is_current = |name: &str| current.iter().any(|current| name.strip_suffix(".seal").unwrap_or(name) == current);
         self.files()
             .into_iter()
@@ -161,7 +158,7 @@ impl Cache {
     }
 
     fn forget_oldest(&self, newest: &str) -> io::Result<()> {
-        let of_guest = |name: &str| name.split_once('-').map(|(guest, _)| guest.to_owned());
+        let of_guest = |name: &str| name.rsplit_once('-').map(|(guest, _)| guest.to_owned());
         let mut modules = self.files();
         modules.retain(|(name, _)| name.ends_with(".cwasm") && of_guest(name) == of_guest(newest));
         modules.sort_by_key(|(_, (_, metadata))| std::cmp::Reverse((metadata.mtime(), metadata.mtime_nsec())));
@@ -250,13 +247,13 @@ fn check_hash(file: &mut File) -> io::Result<()> {
 
 // `shell-` and 32 hexadecimal digits; a seal and a half-written file have something behind `.cwasm`.
 fn is_module(name: &str) -> bool {
-    let Some((guest, rest)) = name.split_once('-') else { return false };
-    let known = [&guests::SHELL, &guests::PYTHON].iter().any(|known| known.name == guest);
+    let Some((guest, rest)) = name.rsplit_once('-') else { return false };
+    let known = [&guests::SHELL, &guests::PYTHON, &guests::PYTHON_SCI].iter().any(|known| known.name == guest);
     let Some((hash, _)) = rest.split_once(".cwasm") else { return false };
     known && hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn is_private(directory: &Path) -> bool {
+pub(super) fn is_private(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir() && is_ours(&metadata))
 }
 
@@ -272,10 +269,12 @@ fn default_directory() -> Option<PathBuf> {
     })
 }
 
-fn file_name(engine: &Engine, guest: &Guest) -> String {
+/// The name of a guest's compiled module: everything that decides what is in it.
+pub(super) fn file_name(engine: &Engine, guest: &Guest) -> String {
     let mut settings = Blake3Hasher(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut settings);
     guest.sha256.hash(&mut settings);
+    guest.glue.iter().for_each(|file| file.hash(&mut settings));
     format!("{}-{}.cwasm", guest.name, &settings.0.finalize().to_hex()[..32])
 }
 
@@ -323,7 +322,7 @@ mod tests {
             File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
         }
         fs::write(place.join("notes.txt"), "mine").unwrap();
-        assert_eq!(cache.stale(&engine).len(), 40);
+        assert_eq!(cache.stale(&[file_name(&engine, &guests::SHELL)]).len(), 40);
         cache.store(&format!("shell-{:032x}.cwasm", 99), b"new").unwrap();
         let left: Vec<_> = (0..20).filter(|&number| place.join(old(number)).exists()).collect();
         assert_eq!(left, [13, 14, 15, 16, 17, 18, 19]);

@@ -22,6 +22,9 @@ pub enum Metering {
 /// [`HOST_STACK`] besides (T-DOS-09).
 const WASM_STACK: usize = 4 << 20;
 
+/// The same for the scientific Python, whose own limits on recursion were made for this much.
+const SCIENTIFIC_STACK: usize = 8 << 20;
+
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;
 
@@ -70,26 +73,58 @@ pub(super) fn new(places: Places, metering: Metering) -> Result<Engine, Error> {
     Engine::new(&config(places, metering)).map_err(Error::engine("starting with these settings"))
 }
 
-/// The settings.
+/// The engine of the scientific Python, which alone uses exceptions: a proposal that the ordinary guests' engine does not know.
+pub(super) fn scientific(metering: Metering) -> Result<Engine, Error> {
+    let mut config = with_exceptions();
+    config.consume_fuel(metering.counts_fuel()).epoch_interruption(metering.looks_at_the_clock());
+    Engine::new(&config).map_err(Error::engine("starting with these settings"))
+}
+
+/// An engine that compiles the scientific Python fast, to run it once while it is made ready.
+pub(super) fn hasty() -> Result<Engine, Error> {
+    let mut config = with_exceptions();
+    config.cranelift_opt_level(OptLevel::None);
+    Engine::new(&config).map_err(Error::engine("starting with these settings"))
+}
+
+/// The settings of the ordinary guests' engine.
 pub(super) fn config(places: Places, metering: Metering) -> Config {
+    let mut config = common(WASM_STACK);
+    config
+        .consume_fuel(metering.counts_fuel())
+        .epoch_interruption(metering.looks_at_the_clock())
+        .gc_support(false)
+        .allocation_strategy(match places {
+            Places::Kept(slots) => InstanceAllocationStrategy::Pooling(pool(slots)),
+            Places::AsNeeded => InstanceAllocationStrategy::OnDemand,
+        });
+    config
+}
+
+// Instances are few and large, so they are allotted one by one.
+fn with_exceptions() -> Config {
+    let mut config = common(SCIENTIFIC_STACK);
+    config
+        .wasm_exceptions(true)
+        .wasm_gc(false)
+        .wasm_function_references(false)
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    config
+}
+
+fn common(stack: usize) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
         .cranelift_opt_level(OptLevel::Speed)
-        .consume_fuel(metering.counts_fuel())
-        .epoch_interruption(metering.looks_at_the_clock())
-        .max_wasm_stack(WASM_STACK)
-        .async_stack_size(WASM_STACK + HOST_STACK)
+        .max_wasm_stack(stack)
+        .async_stack_size(stack + HOST_STACK)
         // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
         .wasm_relaxed_simd(false)
         .wasm_multi_memory(false)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None)
-        .generate_address_map(false)
-        .allocation_strategy(match places {
-            Places::Kept(slots) => InstanceAllocationStrategy::Pooling(pool(slots)),
-            Places::AsNeeded => InstanceAllocationStrategy::OnDemand,
-        });
+        .generate_address_map(false);
     config
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::Host;
+use super::cache::file_name;
+use super::{Host, installed};
 
 /// One guest that comes with Sandlite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,18 +14,20 @@ pub struct GuestStatus {
     pub programs: usize,
     /// SHA-256 of its module, in hexadecimal.
     pub sha256: String,
-    /// Bytes of the module as it is carried.
+    /// Bytes of the module as it is carried; for one that is installed apart, all its files; 0 where that is missing.
     pub packed_bytes: u64,
+    /// Whether it is there: carried, or installed.
+    pub installed: bool,
     /// Bytes of the compiled module in the cache, if it is there.
     pub compiled_bytes: Option<u64>,
 }
 
 impl Host {
-    /// The guests that come with Sandlite.
+    /// The guests that come with Sandlite, and the one that can be installed besides.
     ///
     /// ```
     /// let host = sandlite_runtime::Host::builder().build()?;
-    /// assert_eq!(host.guests().iter().map(|guest| guest.name).collect::<Vec<_>>(), ["shell", "python"]);
+    /// assert_eq!(host.guests().iter().map(|guest| guest.name).collect::<Vec<_>>(), ["shell", "python", "python-sci"]);
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     #[must_use]
@@ -34,15 +37,27 @@ impl Host {
             programs: guests::programs().filter(|(_, holder)| holder.name == guest.name).count(),
             sha256: guest.sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
             packed_bytes: guest.packed_len() as u64,
-            compiled_bytes: self.0.cache.compiled_len(&self.0.engine, guest),
+            installed: true,
+            compiled_bytes: self.0.cache.compiled_len(&self.0.engines.ordinary, guest),
         };
-        [&guests::SHELL, &guests::PYTHON].map(status).into()
+        let installed = self.installed();
+        let scientific = GuestStatus {
+            programs: guests::scientific::PROGRAMS.len(),
+            packed_bytes: installed.as_ref().map_or(0, installed::Installed::bytes),
+            installed: installed.is_some(),
+            compiled_bytes: self
+                .engine_of(&guests::PYTHON_SCI)
+                .ok()
+                .and_then(|engine| self.0.cache.compiled_len(engine, &guests::PYTHON_SCI)),
+            ..status(&guests::PYTHON_SCI)
+        };
+        vec![status(&guests::SHELL), status(&guests::PYTHON), scientific]
     }
 
     /// Bytes of compiled guests that this version has no use for.
     #[must_use]
     pub fn stale_bytes(&self) -> u64 {
-        self.0.cache.stale(&self.0.engine).iter().map(|(_, bytes)| bytes).sum()
+        self.0.cache.stale(&self.current()).iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Removes them, and says how many bytes that were. Whoever still uses one compiles it again.
@@ -51,8 +66,14 @@ impl Host {
     ///
     /// When a file cannot be removed.
     pub fn remove_stale(&self) -> std::io::Result<u64> {
-        let stale = self.0.cache.stale(&self.0.engine);
+        let stale = self.0.cache.stale(&self.current());
         stale.iter().try_fold(0, |removed, (path, bytes)| self.0.cache.remove(path).map(|()| removed + bytes))
+    }
+
+    // The files of this version.
+    fn current(&self) -> Vec<String> {
+        let guests = [&guests::SHELL, &guests::PYTHON, &guests::PYTHON_SCI];
+        guests.iter().filter_map(|guest| Some(file_name(self.engine_of(guest).ok()?, guest))).collect()
     }
 
     /// Where compiled guests are kept, if there is a place.

@@ -10,7 +10,8 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use sqlite_fs::Interrupter;
-use wasmtime::Engine;
+
+use super::Engines;
 
 /// How often a computing guest looks up. Bounds how late a deadline is noticed (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
@@ -20,7 +21,7 @@ pub(super) struct Ticker {
     running: Arc<Running>,
     started: AtomicU64,
     thread: OnceLock<Thread>,
-    engine: Engine,
+    engines: Arc<Engines>,
 }
 
 #[derive(Default)]
@@ -47,8 +48,8 @@ pub(crate) struct Ticking<'a> {
 
 impl Ticker {
     /// A ticker that has not started its thread.
-    pub(super) fn new(engine: Engine) -> Self {
-        Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engine }
+    pub(super) fn new(engines: Arc<Engines>) -> Self {
+        Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engines }
     }
 
     /// Ticks until the guard is dropped; interrupts the database once the command is overdue.
@@ -57,15 +58,15 @@ impl Ticker {
         self.running.lock().push(Watched { number, is_overdue: Box::new(is_overdue), interrupter });
         let thread = self.thread.get_or_init(|| {
             let running = Arc::downgrade(&self.running);
-            let engine = self.engine.clone();
-            thread::spawn(move || tick(&running, &engine)).thread().clone()
+            let engines = Arc::clone(&self.engines);
+            thread::spawn(move || tick(&running, &engines)).thread().clone()
         });
         thread.unpark();
         Ticking { ticker: self, number }
     }
 }
 
-fn tick(running: &Weak<Running>, engine: &Engine) {
+fn tick(running: &Weak<Running>, engines: &Engines) {
     while let Some(running) = running.upgrade() {
         let watched = running.lock();
         let idle = watched.is_empty();
@@ -76,7 +77,7 @@ fn tick(running: &Weak<Running>, engine: &Engine) {
             thread::park();
         } else {
             thread::sleep(TICK);
-            engine.increment_epoch();
+            engines.increment_epoch();
         }
     }
 }

@@ -143,6 +143,9 @@ fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
 
 /// Calls a guest's entry: the status it returns, or why it ends without.
 pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: Entry) -> Result<u8, Ended> {
+    if let (Some(entered), Some(memory)) = (store.data().prepared.guest.entered, store.data().memory) {
+        memory.write(&mut *store, entered as usize, &[0]).map_err(|_| Ended::HostPanic)?;
+    }
     let result = match entry {
         Entry::Start(name) => instance
             .get_typed_func::<(), ()>(&mut *store, name)
@@ -173,7 +176,7 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
 pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
     let tree = Arc::clone(&state.tree);
     let prepared = state.prepared.clone();
-    let mut store = Store::new(tree.host.engine(), state);
+    let mut store = Store::new(prepared.instance.module().engine(), state);
     store.limiter(|state| state);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {

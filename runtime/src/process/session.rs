@@ -62,6 +62,30 @@ pub(crate) fn start_kept(
     Ok(finish(Arc::clone(tree), process, &ended))
 }
 
+/// Runs a command's first process to its end and keeps what is then in its memory: nothing, when it does not return.
+pub(crate) fn start_for_memory(
+    tree: &Arc<Tree>,
+    program: (Prepared, Start),
+    descriptors: Descriptors,
+    umask: u32,
+    memory: &mut Vec<u8>,
+) -> Result<WaitStatus, Fault> {
+    let process = tree.add_process(0, true)?;
+    process.adopt_thread();
+    tree.begin_turn(&process);
+    let run = || enter(tree, &process, program, descriptors, umask, None);
+    let ended = match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)) {
+        Ok((code, kept)) => {
+            if let Some(Kept { store, .. }) = kept {
+                *memory = store.data().memory.map(|memory| memory.data(&store).to_vec()).unwrap_or_default();
+            }
+            Ended::Exit(code)
+        }
+        Err(ended) => ended,
+    };
+    Ok(finish(Arc::clone(tree), process, &ended))
+}
+
 // The status that the guest returned, and the instance if it can be entered again.
 fn enter(
     tree: &Arc<Tree>,

@@ -38,6 +38,18 @@ pub struct Builder {
     tools: Vec<Tool>,
     mounts: Vec<Mount>,
     python_idle: Option<Duration>,
+    python: Python,
+}
+
+/// Which Python a sandbox has as `python3`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Python {
+    /// CPython 3.14 with its whole standard library: starts in milliseconds, comes with Sandlite.
+    #[default]
+    Core,
+    /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more; installed apart
+    /// ([`Host::add_python_sci`], `sandlite guests add python-sci`).
+    Scientific,
 }
 
 /// Where the engine comes from.
@@ -160,6 +172,20 @@ impl Builder {
         self
     }
 
+    /// Chooses what `python3` is, in Python calls, in sessions and in bash: the core interpreter, unless said otherwise.
+    ///
+    /// ```no_run
+    /// # use sandlite_runtime::{Python, Sandbox};
+    /// let sandbox = Sandbox::builder().python(Python::Scientific).open()?;
+    /// assert_eq!(sandbox.python("import numpy; print(numpy.arange(4).sum())")?.stdout, b"6\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn python(mut self, python: Python) -> Self {
+        self.python = python;
+        self
+    }
+
     /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
     #[must_use]
     pub fn power_safe(mut self) -> Self {
@@ -208,6 +234,9 @@ impl Builder {
     }
 
     fn open_with(self, guest: Option<&'static guests::Guest>) -> Result<Sandbox, Error> {
+        let is_scientific = self.python == Python::Scientific;
+        let guest =
+            guest.map(|guest| if is_scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest });
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
@@ -252,6 +281,7 @@ impl Builder {
                 (host?, database?)
             }
         };
+        let world = if is_scientific { Some(host.scientific_world()?) } else { None };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
@@ -273,6 +303,7 @@ impl Builder {
             root_alias,
             tools,
             interpreters,
+            world,
         };
         sandbox.prepare_mount_points()?;
         Ok(sandbox)

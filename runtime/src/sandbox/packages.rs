@@ -2,7 +2,6 @@
 
 mod record;
 mod wheel;
-mod zip;
 
 use std::collections::BTreeSet;
 

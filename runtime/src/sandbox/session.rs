@@ -48,7 +48,7 @@ pub(super) struct Interpreter {
 impl Interpreter {
     /// One that has not run yet.
     pub(super) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
-        sandbox.host.prepared(&guests::PYTHON)?;
+        sandbox.host.prepared(sandbox.guest_of(&guests::PYTHON))?;
         let nothing = Database::options().open()?.begin(None)?;
         let vfs = Arc::new(Vfs::new(nothing));
         let meter = Meter::new(sandbox.limits.clone());

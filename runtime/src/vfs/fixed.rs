@@ -1,5 +1,7 @@
 //! The fixed world: what every sandbox has without a row for it. Read-only, the same for all, built once.
 
+mod scientific;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -8,6 +10,7 @@ use abi::stat::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, Stat};
 use sqlite_fs::FileType;
 
 use super::{DESCRIPTOR_INODES, DirectoryEntry, FIXED_INODES, Node};
+pub(crate) use scientific::Part;
 
 /// A node of the fixed world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +35,8 @@ pub(crate) enum Thing {
     Text(&'static str),
     /// A large file that never changes: read in place, never copied.
     Library(&'static [u8]),
+    /// The same, as part of an installed file of the host.
+    Installed(Part),
     /// A text made up for the process that opens it.
     Process(ProcFile),
     /// A symbolic link.
@@ -212,6 +217,7 @@ impl Fixed {
             Thing::Device(_) | Thing::Standard(_) | Thing::Terminal => (S_IFCHR | 0o666, 0),
             Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),
             Thing::Library(bytes) => (S_IFREG | 0o644, bytes.len() as u64),
+            Thing::Installed(part) => (S_IFREG | 0o644, part.len()),
             Thing::Process(_) => (S_IFREG | 0o444, 0),
             Thing::Link(target) => (S_IFLNK | 0o777, target.len() as u64),
         };
@@ -220,7 +226,11 @@ impl Fixed {
 
     /// Reads from a file that is read in place; others are read from what their open file holds.
     pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> usize {
-        let Thing::Library(bytes) = self.thing(id) else { return 0 };
+        let bytes = match self.thing(id) {
+            Thing::Library(bytes) => bytes,
+            Thing::Installed(part) => return part.read(offset, buffer),
+            _ => return 0,
+        };
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);

@@ -40,13 +40,21 @@ pub(super) fn enter(
     mut caller: Caller<'_, State>,
     body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
 ) -> wasmtime::Result<u32> {
-    settle_for_turns(&mut caller)?;
+    enter_again(&mut caller, body)
+}
+
+/// As [`enter`], for a call that goes on afterwards.
+pub(super) fn enter_again(
+    caller: &mut Caller<'_, State>,
+    body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
+) -> wasmtime::Result<u32> {
+    settle_for_turns(caller)?;
     let Some(memory) = caller.data().memory else { return Err(Ended::HostPanic.into()) };
-    let (bytes, state) = memory.data_and_store_mut(&mut caller);
+    let (bytes, state) = memory.data_and_store_mut(&mut *caller);
     let mut call = Call { memory: GuestMemory::new(bytes), state, fuel: BASE_FUEL, waited: false };
     let result = catch_unwind(AssertUnwindSafe(|| body(&mut call))).unwrap_or(Err(Fault::End(Ended::HostPanic)));
     let (fuel, waited) = (call.fuel, call.waited);
-    leave(&mut caller, fuel, waited)?;
+    leave(caller, fuel, waited)?;
     answer(result)
 }
 

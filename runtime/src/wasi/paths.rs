@@ -104,7 +104,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if writable => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
-        Some(Thing::Library(_)) => Object::File(HeldNode::new(vfs, node)),
+        Some(Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(vfs, node)),
         Some(Thing::Process(file)) => Object::Bytes(proc_file(call, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None => {

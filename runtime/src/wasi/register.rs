@@ -3,7 +3,7 @@
 use abi::Errno;
 use wasmtime::{Caller, Engine, Linker};
 
-use super::call::{enter, enter_engine};
+use super::call::{enter, enter_again, enter_engine};
 use super::paths::{OpenFlags, PathArgument};
 use super::{clocks, door, files, paths, poll, processes, startup, tools};
 use crate::Error;
@@ -15,6 +15,13 @@ const WASI: &str = "wasi_snapshot_preview1";
 pub(crate) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine);
     register(&mut linker).map_err(Error::engine("registering host functions"))?;
+    Ok(linker)
+}
+
+/// Links every import, and the door of the scientific Python.
+pub(crate) fn scientific_linker(engine: &Engine) -> Result<Linker<State>, Error> {
+    let mut linker = linker(engine)?;
+    scientific(&mut linker).map_err(Error::engine("registering host functions"))?;
     Ok(linker)
 }
 
@@ -136,6 +143,34 @@ fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     }
     Ok(())
 }
+
+// What the module of the scientific Python imports besides preview1: bytes in, bytes out, in memory that the guest allots.
+fn scientific(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker.func_wrap_async(
+        "host",
+        "call",
+        |mut caller: Caller<'_, State>, (request, length, pointer_out, length_out): (u32, u32, u32, u32)| {
+            Box::new(async move {
+                let errno = enter_again(&mut caller, |call| door::ask(call, request, length))?;
+                let answer = std::mem::take(&mut caller.data_mut().answer);
+                let size = u32::try_from(answer.len()).unwrap_or(u32::MAX);
+                let alloc = caller.get_export("host_alloc").and_then(wasmtime::Extern::into_func);
+                let (0, Some(alloc)) = (errno, alloc) else { return Ok(REFUSED) };
+                let place = alloc.typed::<u32, u32>(&caller)?.call_async(&mut caller, size).await?;
+                let errno = enter_again(&mut caller, |call| {
+                    call.memory.write(place, &answer)?;
+                    call.memory.write_u32(pointer_out, place)?;
+                    Ok(call.memory.write_u32(length_out, size)?)
+                })?;
+                Ok(if errno == 0 && place != 0 { 0 } else { REFUSED })
+            })
+        },
+    )?;
+    Ok(())
+}
+
+/// What the scientific Python's door answers when the request cannot be answered at all.
+const REFUSED: i32 = -2;
 
 fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     imports! { linker, abi::MODULE;

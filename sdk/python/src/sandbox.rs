@@ -79,7 +79,7 @@ impl NativeSandbox {
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, done=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -92,13 +92,19 @@ impl NativeSandbox {
         mounts: Vec<MountParts>,
         tools: Vec<ToolParts>,
         root_alias: Option<String>,
+        python: &str,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let preset: Preset = preset
             .parse()
             .map_err(|error| errors::raise(py, &Error::Invalid(format!("{error}: use strict, normal or permissive"))))?;
+        let python = match python {
+            "core" => runtime::Python::Core,
+            "sci" => runtime::Python::Scientific,
+            other => return Err(errors::raise(py, &Error::Invalid(format!("there is no Python `{other}`: use core or sci")))),
+        };
         let work = move || {
-            let mut builder = Sandbox::builder().host(&host()?).preset(preset);
+            let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
             if let Some(path) = db {
                 builder = builder.database(path);
             }

@@ -110,7 +110,9 @@ fn key() -> crate::Fallible<String> {
     hasher.update(include_str!("python/snapshot.rs"));
     hasher.update(include_str!("python/stack.rs"));
     hasher.update(include_str!("python/wasi.rs"));
-    for file in files(&home())?.into_iter().filter(|file| file.extension().is_none_or(|ext| ext != "md")) {
+    // Of the scientific interpreter nothing is built here.
+    let is_ours = |file: &PathBuf| file.extension().is_none_or(|ext| ext != "md") && !file.starts_with(home().join("sci"));
+    for file in files(&home())?.into_iter().filter(is_ours) {
         hasher.update(file.strip_prefix(root())?.to_string_lossy().as_bytes());
         hasher.update([0]);
         hasher.update(fs::read(&file)?);

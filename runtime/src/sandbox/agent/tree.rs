@@ -116,7 +116,7 @@ impl<'a> Tree<'a> {
                 take(text.as_bytes().get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default());
                 return Ok(stat.size);
             }
-            (_, Some(Thing::Library(_)) | None) => {}
+            (_, Some(Thing::Library(_) | Thing::Installed(_)) | None) => {}
             _ => return Err(Error::Invalid(format!("`{path}` is no ordinary file: read it with `bash`"))),
         }
         let mut offset = from;

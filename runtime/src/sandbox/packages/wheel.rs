@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record, zip};
+use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record};
+use crate::zip;
 
 /// Largest wheel file.
 const MAX_WHEEL_BYTES: usize = 64 << 20;

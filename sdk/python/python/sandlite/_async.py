@@ -167,8 +167,10 @@ class AsyncSandbox:
         mounts: Optional[Sequence[MountLike]] = None,
         tools: Optional[Sequence[ToolLike]] = None,
         approve: Optional[Approve] = None,
+        python: str = "core",
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
+        self._python = python
         self._opened: Optional[native_half.Sandbox] = None
 
     @property
@@ -182,7 +184,7 @@ class AsyncSandbox:
         if self._opened is None:
             import asyncio
 
-            opening = Opening(*self._opening, loop=asyncio.get_running_loop())
+            opening = Opening(*self._opening, loop=asyncio.get_running_loop(), python=self._python)
             try:
                 self._opened = await _native_answer(opening.ask)
             finally:

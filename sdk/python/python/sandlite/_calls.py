@@ -83,6 +83,7 @@ class Opening:
         approve: Optional[Approve],
         loop: Any = None,
         root_alias: Optional[str] = None,
+        python: str = "core",
     ) -> None:
         self._temporary: Optional[str] = None
         mounted = [_mount(mount) for mount in mounts or ()]
@@ -105,6 +106,7 @@ class Opening:
             mounted,
             offered,
             root_alias,
+            python,
         )
 
     def ask(self, done: Optional["_native.Done"]) -> Any:

@@ -30,6 +30,7 @@ class Sandbox:
         mounts: list[tuple[str, str, bool, bool]],
         tools: list[ToolParts],
         root_alias: str | None,
+        python: str,
         done: Done | None = None,
     ) -> Any: ...
     def run(

@@ -117,7 +117,8 @@ class Sandbox:
     ``files`` are put into it; ``snapshot`` (bytes or a path) is what it starts from; ``preset`` is ``strict``, ``normal`` or
     ``permissive``; nothing of this machine's environment gets in but what ``env`` says. ``mounts`` shows directories of this
     machine (``"./src:/src"``, or a :class:`Mount`), never written to. ``tools`` are functions that programs in the sandbox may
-    call; ``approve`` is asked before each call, with a :class:`ToolCall`.
+    call; ``approve`` is asked before each call, with a :class:`ToolCall`. ``python`` is what ``python3`` is: ``core``, or ``sci``
+    for NumPy, pandas and more, once ``sandlite guests add python-sci`` has installed it.
 
     Calls release the interpreter lock, and Ctrl-C ends a running command. Relative paths start in ``cwd``.
     """
@@ -134,8 +135,9 @@ class Sandbox:
         mounts: Optional[Sequence[MountLike]] = None,
         tools: Optional[Sequence[ToolLike]] = None,
         approve: Optional[Approve] = None,
+        python: str = "core",
     ) -> None:
-        opening = Opening(db, files, snapshot, cwd, preset, env, mounts, tools, approve)
+        opening = Opening(db, files, snapshot, cwd, preset, env, mounts, tools, approve, python=python)
         try:
             self._native: _native.Sandbox = opening.ask(None)
         finally:

@@ -21,11 +21,11 @@ const DEFLATED: u16 = 8;
 
 /// A file in an archive, as the directory at its end tells.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// Its name, as it is written.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// It is a symbolic link on Unix.
-    pub(super) is_symlink: bool,
+    pub(crate) is_symlink: bool,
     method: u16,
     packed: usize,
     at: usize,
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The files of an archive.
-pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
+pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     let (count, mut directory) = directory(bytes).ok_or("it is not a zip file")?;
     let mut entries = Vec::new();
     for _ in 0..count {
@@ -108,7 +108,7 @@ fn entry<'a>(cursor: &mut Cursor<'a>) -> Option<Result<Entry<'a>, String>> {
 
 impl Entry<'_> {
     /// What is in the file, unless it is larger than this.
-    pub(super) fn content(&self, bytes: &[u8], largest: usize) -> Result<Vec<u8>, &'static str> {
+    pub(crate) fn content(&self, bytes: &[u8], largest: usize) -> Result<Vec<u8>, &'static str> {
         let packed = self.packed_bytes(bytes).ok_or("it is not where the directory says")?;
         if self.method == STORED {
             return if packed.len() <= largest { Ok(packed.to_vec()) } else { Err("it is too large") };
