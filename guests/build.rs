@@ -39,7 +39,7 @@ fn embed_guest(directory: &Path, (name, constant, docs, entry): (&str, &str, &st
     let sum = existing(directory.join(format!("{name}.sha256")))?;
     let sha256 = parse_sum(&fs::read_to_string(sum).ok()?)?;
     Some(format!(
-        "/// {docs}\npub static {constant}: Guest = Guest {{ name: {name:?}, packed: include_bytes!({packed:?}), sha256: {sha256:?}, entry: {entry}, glue: &[], entered: None }};\n"
+        "/// {docs}\npub static {constant}: Guest = Guest {{ name: {name:?}, packed: include_bytes!({packed:?}), sha256: {sha256:?}, entry: {entry}, glue: &[], told: None }};\n"
     ))
 }
 

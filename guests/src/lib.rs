@@ -24,8 +24,9 @@ pub struct Guest {
     pub entry: Entry,
     /// Files that are yet to be made part of the module when it is compiled: names and texts.
     pub glue: &'static [(&'static str, &'static str)],
-    /// Where in memory the module notes that its entry was called, if it takes one call only: cleared before each.
-    pub entered: Option<u32>,
+    /// Where in memory the module notes that it has read its arguments and environment, if it does so once only: cleared
+    /// before each call of its entry.
+    pub told: Option<u32>,
 }
 
 /// An exported function that runs a program, by its name and shape.
@@ -35,6 +36,8 @@ pub enum Entry {
     Start(&'static str),
     /// `() -> i32`: returns the exit status.
     Status(&'static str),
+    /// `(i32, i32) -> i32`: takes where a text is and how long, here none; returns the exit status.
+    Turn(&'static str),
 }
 
 /// Where [`PYTHON`] looks for [`PYTHON_LIBRARY`].

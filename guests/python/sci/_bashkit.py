@@ -43,13 +43,15 @@ def immortalize(objects):
 main = None
 
 
-def _run(argv, environ):
+def _turn(source, told):
     global _argv, _environ
-    _argv, _environ = [os.fsdecode(arg) for arg in argv], dict(environ)
+    argv, _environ = told
+    _argv = [os.fsdecode(arg) for arg in argv]
     return main()
 
 
 def settle():
-    """From now on the interpreter's entry is `main`."""
-    _reactor.run = _run
+    """From now on the interpreter's entry is `main`. The function is known to C, so it stays; what it does is new."""
+    _reactor._sandlite_turn = _turn
+    _reactor.turn.__code__ = (lambda source, environ: _sandlite_turn(source, environ)).__code__
     sys.modules["_bashkit_boot"] = sys.modules[__name__]

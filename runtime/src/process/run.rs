@@ -143,8 +143,8 @@ fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
 
 /// Calls a guest's entry: the status it returns, or why it ends without.
 pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: Entry) -> Result<u8, Ended> {
-    if let (Some(entered), Some(memory)) = (store.data().prepared.guest.entered, store.data().memory) {
-        memory.write(&mut *store, entered as usize, &[0]).map_err(|_| Ended::HostPanic)?;
+    if let (Some(told), Some(memory)) = (store.data().prepared.guest.told, store.data().memory) {
+        memory.write(&mut *store, told as usize, &[0]).map_err(|_| Ended::HostPanic)?;
     }
     let result = match entry {
         Entry::Start(name) => instance
@@ -154,7 +154,37 @@ pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: E
         Entry::Status(name) => instance
             .get_typed_func::<(), u32>(&mut *store, name)
             .and_then(|function| on_own_stack(function.call_async(&mut *store, ()))),
+        Entry::Turn(name) => call_turn(store, instance, name, (0, 0)),
     };
+    outcome(store, result)
+}
+
+fn call_turn(store: &mut Store<State>, instance: &Instance, name: &str, text: (u32, u32)) -> wasmtime::Result<u32> {
+    let function = instance.get_typed_func::<(u32, u32), u32>(&mut *store, name)?;
+    on_own_stack(function.call_async(&mut *store, text))
+}
+
+/// Calls the entry of a guest that takes a text, with one.
+pub(super) fn call_with_text(store: &mut Store<State>, instance: &Instance, text: &str) -> Result<u8, Ended> {
+    let result = give(store, instance, text).and_then(|text| match store.data().prepared.guest.entry {
+        Entry::Turn(name) => call_turn(store, instance, name, text),
+        Entry::Start(_) | Entry::Status(_) => Err(Ended::HostPanic.into()),
+    });
+    outcome(store, result)
+}
+
+// Puts a text into memory that the guest allots: where it is, and how long.
+fn give(store: &mut Store<State>, instance: &Instance, text: &str) -> wasmtime::Result<(u32, u32)> {
+    let length = u32::try_from(text.len())?;
+    let allocate = instance.get_typed_func::<u32, u32>(&mut *store, guests::scientific::ALLOCATE)?;
+    let place = on_own_stack(allocate.call_async(&mut *store, length))?;
+    let memory = store.data().memory.ok_or(Ended::HostPanic)?;
+    memory.write(&mut *store, place as usize, text.as_bytes())?;
+    Ok((place, length))
+}
+
+// The status that an entry returned, or why it ended without.
+fn outcome(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Result<u8, Ended> {
     let returned = result.is_ok();
     match meaning(store, result) {
         Ended::Exit(code) if returned => Ok(code),

@@ -11,7 +11,7 @@ use abi::WaitStatus;
 use wasmtime::{AsContextMut, Instance, Store};
 
 use super::descriptor::{Descriptors, Object, OpenFile};
-use super::run::{call_entry, finish, instantiate};
+use super::run::{call_entry, call_with_text, finish, instantiate};
 use super::state::{Start, settle_fuel};
 use super::{Ended, Fault, Process, State, Tree};
 use crate::host::Prepared;
@@ -62,27 +62,26 @@ pub(crate) fn start_kept(
     Ok(finish(Arc::clone(tree), process, &ended))
 }
 
-/// Runs a command's first process to its end and keeps what is then in its memory: nothing, when it does not return.
+/// Runs a text in a guest that takes one, as a command's first process, and keeps what is in its memory when it returns.
 pub(crate) fn start_for_memory(
     tree: &Arc<Tree>,
-    program: (Prepared, Start),
+    (prepared, start): (Prepared, Start),
     descriptors: Descriptors,
     umask: u32,
+    text: &str,
     memory: &mut Vec<u8>,
 ) -> Result<WaitStatus, Fault> {
     let process = tree.add_process(0, true)?;
     process.adopt_thread();
     tree.begin_turn(&process);
-    let run = || enter(tree, &process, program, descriptors, umask, None);
-    let ended = match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)) {
-        Ok((code, kept)) => {
-            if let Some(Kept { store, .. }) = kept {
-                *memory = store.data().memory.map(|memory| memory.data(&store).to_vec()).unwrap_or_default();
-            }
-            Ended::Exit(code)
-        }
-        Err(ended) => ended,
+    let state = State::new(Arc::clone(tree), Arc::clone(&process), descriptors, start, umask, prepared);
+    let run = || {
+        let (mut store, instance) = instantiate(state)?;
+        let code = call_with_text(&mut store, &instance, text)?;
+        *memory = store.data().memory.map(|memory| memory.data(&store).to_vec()).unwrap_or_default();
+        Ok(Ended::Exit(code))
     };
+    let ended = catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)).unwrap_or_else(|ended| ended);
     Ok(finish(Arc::clone(tree), process, &ended))
 }
 
