@@ -326,7 +326,7 @@ pub(crate) enum GuestsVerb {
     List,
     /// Install one that does not come with Sandlite, and compile it: some minutes
     Add {
-        /// Which one
+        /// Which one: CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more
         #[arg(value_name = "GUEST")]
         guest: AddedGuest,
         /// The package's file, instead of one that this machine's own pip fetches
@@ -342,7 +342,6 @@ pub(crate) enum GuestsVerb {
 /// Guests that can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum AddedGuest {
-    /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more
     PythonSci,
 }
 
@@ -407,7 +406,7 @@ pub(crate) struct Mcp {
     /// Let web pages of this origin in, such as https://example.com
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
-    /// What `python3` is in the sandbox
+    /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
     /// The directory that snapshots are kept in [default: beside the sandbox's file]

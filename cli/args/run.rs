@@ -72,7 +72,7 @@ pub(crate) struct RunOptions {
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// What `python3` is in the sandbox
+    /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
     /// Tighten the wall clock, such as `2s` or `500ms`
@@ -95,12 +95,10 @@ pub(crate) struct RunOptions {
     pub(crate) raw: bool,
 }
 
-/// What `python3` is.
+/// What `python3` is. The values are told by the option itself: documented ones would make every help a long one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PythonKind {
-    /// CPython 3.14 with its standard library
     Core,
-    /// CPython 3.15 with NumPy, pandas and more, once `sandlite guests add python-sci` has installed it
     Sci,
 }
 

@@ -113,15 +113,15 @@ fn models_are_fitted() {
 fn a_chart_is_saved_as_a_picture() {
     let Some(sandbox) = scientific(Preset::Normal) else { return };
     let code = "import matplotlib.pyplot as plt, numpy as np\n\
-        print(plt.get_backend())\n\
+        print(plt.get_backend().lower())\n\
         figure, axes = plt.subplots(figsize=(4, 3))\n\
         axes.plot(np.linspace(0, 6), np.sin(np.linspace(0, 6)), label='sin')\n\
         axes.set_title('A wave: $\\\\int x$'); axes.legend()\n\
         figure.savefig('wave.png', dpi=100); figure.savefig('wave.svg'); figure.savefig('wave.pdf')\n\
         from PIL import Image\n\
-        print(Image.open('wave.png').size, len(set(Image.open('wave.png').convert('L').getdata())) > 10)";
+        print(Image.open('wave.png').size, Image.open('wave.png').convert('L').getextrema())";
     let output = sandbox.python(code).unwrap();
-    assert_eq!(texts(&output), ("agg\n(400, 300) True\n".to_owned(), String::new()));
+    assert_eq!(texts(&output), ("agg\n(400, 300) (0, 255)\n".to_owned(), String::new()));
     let picture = sandbox.fs().read("/home/user/wave.png").unwrap();
     assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 3_000, "{}", picture.len());
     assert!(sandbox.fs().read("/home/user/wave.svg").unwrap().starts_with(b"<?xml"));
@@ -175,7 +175,7 @@ fn a_session_keeps_its_arrays() {
     let mut session = sandbox.python_session().unwrap();
     session.python("import numpy as np\na = np.arange(5)").unwrap();
     let output = session.run(Command::python("a.sum()").echo()).unwrap();
-    assert_eq!(texts(&output), ("np.int64(10)\n".to_owned(), String::new()));
+    assert_eq!(texts(&output), ("np.int32(10)\n".to_owned(), String::new()));
     let output = session.python("a += 1\nprint(a)").unwrap();
     assert_eq!(texts(&output), ("[1 2 3 4 5]\n".to_owned(), String::new()));
 }
@@ -213,7 +213,7 @@ fn limits_hold() {
     let output = limited("while True: pass", compute);
     assert_eq!(output.status.limit().map(|reached| reached.limit), Some(LimitName::Compute));
     let output =
-        limited("import numpy\ntry:\n    numpy.ones(10 ** 9)\nexcept MemoryError:\n    print('refused')", Overrides::default());
+        limited("import numpy\ntry:\n    numpy.ones(10 ** 8)\nexcept MemoryError:\n    print('refused')", Overrides::default());
     assert_eq!(texts(&output), ("refused\n".to_owned(), String::new()));
     let deep = "def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError: print('deep')\n\
         import json\ntry: json.loads('[' * 10 ** 5)\nexcept RecursionError: print('deeper')";
