@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Presets(presets) => presets::run(presets, printer),
         #[cfg(feature = "mcp")]
         Verb::Mcp(mcp) => mcp::run(global, mcp, printer),
-        Verb::Guests(guests) => guests::run(global, guests, printer),
+        Verb::Guests(guests) => guests::run(guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),
         Verb::Licenses => licenses::run(printer),

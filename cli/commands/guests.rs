@@ -7,21 +7,21 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use serde_json::json;
 
-use crate::args::{AddedGuest, Global, Guests, GuestsVerb};
+use crate::args::{AddedGuest, Guests, GuestsVerb};
 use crate::exit::Code;
 use crate::printer::{Colour, Hinted, Printer};
 use crate::time;
 
-pub(crate) fn run(global: &Global, args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
+pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
     match args.verb.as_ref().unwrap_or(&GuestsVerb::List) {
-        GuestsVerb::List => list(global, printer),
-        GuestsVerb::Add { guest: AddedGuest::PythonSci, from } => add_python_sci(global, from.as_deref(), printer),
-        GuestsVerb::Path => path(global, printer),
-        GuestsVerb::Prune => prune(global, printer),
+        GuestsVerb::List => list(printer),
+        GuestsVerb::Add { guest: AddedGuest::PythonSci, from } => add_python_sci(from.as_deref(), printer),
+        GuestsVerb::Path => path(printer),
+        GuestsVerb::Prune => prune(printer),
     }
 }
 
-fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+fn list(printer: &Printer) -> anyhow::Result<Code> {
     let guests = super::host(printer).build()?.guests();
     if printer.is_json() {
         let list: Vec<_> = guests
@@ -59,8 +59,8 @@ const DOWNLOAD: [&str; 8] =
 
 const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
 
-fn add_python_sci(global: &Global, from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
-    let host = super::host(global, printer).build()?;
+fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
+    let host = super::host(printer).build()?;
     let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
     let installed = host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
     match from {
@@ -102,7 +102,7 @@ fn fetch(directory: &Path, printer: &Printer) -> anyhow::Result<std::path::PathB
     fetched.with_context(|| format!("pip fetched nothing for {package} {version}"))
 }
 
-fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+fn path(printer: &Printer) -> anyhow::Result<Code> {
     let host = super::host(printer).build()?;
     let Some(directory) = host.cache_directory() else {
         return Err(Hinted::error("there is no place for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
@@ -115,7 +115,7 @@ fn path(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
     Ok(Code::Success)
 }
 
-fn prune(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+fn prune(printer: &Printer) -> anyhow::Result<Code> {
     let removed = super::host(printer).build()?.remove_stale().context("cannot remove a compiled guest")?;
     if printer.is_json() {
         printer.json(&json!({ "removed_bytes": removed }));

@@ -29,8 +29,8 @@ fn asyncio_runs() {
 #[test]
 fn what_is_not_there_says_why() {
     check_error(
-        "import numpy",
-        "ModuleNotFoundError: No module named 'numpy' (it needs compiled code that this Python does not have; pure-Python packages can be installed)",
+        "import torch",
+        "ModuleNotFoundError: No module named 'torch' (it needs compiled code that this Python does not have; pure-Python packages can be installed)",
     );
     check_error(
         "import multiprocessing",
