@@ -25,9 +25,10 @@ pub(crate) mod run;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{Builder, Host, HostBuilder, Sandbox};
+use runtime::{Builder, Sandbox};
 
 use crate::args::{Args, Global, Verb};
+use crate::engine;
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
@@ -79,18 +80,9 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// The engine, which tells what takes long. Most programs run one command and end.
-fn host(printer: &Printer) -> HostBuilder {
-    let teller = printer.clone();
-    Host::builder().unpooled().progress(move |what| {
-        teller.verbose(what);
-        teller.progress().spin(what);
-    })
-}
-
 /// A sandbox as the options say.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
-    let builder = Sandbox::builder().own_host(host(printer)).preset(global.preset);
+    let builder = engine::give(Sandbox::builder()).preset(global.preset);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));

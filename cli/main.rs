@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod engine;
 mod exit;
 mod input;
 mod interactive;
@@ -19,8 +20,10 @@ use args::Args;
 use printer::Printer;
 
 fn main() -> ExitCode {
+    engine::start_early();
     let args = Args::from_command_line();
     let printer = Printer::new(args.global.json, args.global.verbose);
+    engine::tell(&printer);
     let code = commands::run(&args, &printer).unwrap_or_else(|error| {
         printer.error(&error);
         exit::Code::Sandlite

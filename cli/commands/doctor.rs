@@ -43,7 +43,7 @@ pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
     let mut findings = vec![Finding::good("sandlite", format!("version {}", env!("CARGO_PKG_VERSION"))), platform()];
     findings.extend(memory());
     findings.extend(address_space());
-    match super::host(printer).build() {
+    match crate::engine::settings().build() {
         Ok(host) => {
             findings.push(Finding::good("engine", "starts"));
             let cached = cache(&host);

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn list(printer: &Printer) -> anyhow::Result<Code> {
-    let guests = super::host(printer).build()?.guests();
+    let guests = crate::engine::settings().build()?.guests();
     if printer.is_json() {
         let list: Vec<_> = guests
             .iter()
@@ -60,7 +60,7 @@ const DOWNLOAD: [&str; 8] =
 const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
 
 fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
-    let host = super::host(printer).build()?;
+    let host = crate::engine::settings().build()?;
     let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
     let installed = host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
     match from {
@@ -103,7 +103,7 @@ fn fetch(directory: &Path, printer: &Printer) -> anyhow::Result<std::path::PathB
 }
 
 fn path(printer: &Printer) -> anyhow::Result<Code> {
-    let host = super::host(printer).build()?;
+    let host = crate::engine::settings().build()?;
     let Some(directory) = host.cache_directory() else {
         return Err(Hinted::error("there is no place for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
     };
@@ -116,7 +116,7 @@ fn path(printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn prune(printer: &Printer) -> anyhow::Result<Code> {
-    let removed = super::host(printer).build()?.remove_stale().context("cannot remove a compiled guest")?;
+    let removed = crate::engine::settings().build()?.remove_stale().context("cannot remove a compiled guest")?;
     if printer.is_json() {
         printer.json(&json!({ "removed_bytes": removed }));
     } else {

@@ -11,7 +11,9 @@ mod workers;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use sqlite_fs::Interrupter;
 use wasmtime::{Engine, InstancePre, Linker, Module};
@@ -145,6 +147,28 @@ impl HostBuilder {
         self
     }
 
+    /// Begins to start the engine on a thread of its own, and to load what a command will need: for
+    /// [`Builder::starting_host`](crate::Builder::starting_host).
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread to be had.
+    pub fn start_for(self, command: &crate::Command) -> Result<Starting, Error> {
+        self.start(Some(command.guest))
+    }
+
+    pub(crate) fn start(self, guest: Option<&'static guests::Guest>) -> Result<Starting, Error> {
+        let (started, engine) = sync_channel(1);
+        let start = move || {
+            let host = self.build()?;
+            let _ = started.send(host.clone());
+            guest.into_iter().for_each(|guest| host.preload(guest));
+            Ok(host)
+        };
+        let thread = thread::Builder::new().name("sandlite engine".to_owned()).spawn(start).map_err(Error::Thread)?;
+        Ok(Starting { thread, engine })
+    }
+
     /// Starts the engine.
     ///
     /// # Errors
@@ -166,6 +190,25 @@ impl HostBuilder {
             ticker,
             workers: Workers::default(),
         })))
+    }
+}
+
+/// A host that is being started; see [`HostBuilder::start_for`].
+#[derive(Debug)]
+pub struct Starting {
+    thread: thread::JoinHandle<Result<Host, Error>>,
+    engine: Receiver<Host>,
+}
+
+impl Starting {
+    /// Does here what can be done while the other thread loads a guest; whoever needs it is told if it fails.
+    pub(crate) fn help(&self) {
+        let _ = self.engine.recv().map(|host| host.linker().map(drop));
+    }
+
+    /// Waits for it.
+    pub(crate) fn finish(self) -> Result<Host, Error> {
+        self.thread.join().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?
     }
 }
 

@@ -33,7 +33,7 @@ pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
 pub use history::{HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
-pub use host::{GuestStatus, Host, HostBuilder, Progress};
+pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::agent;

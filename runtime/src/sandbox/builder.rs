@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::Duration;
 
 use presets::{Limits, Preset};
@@ -16,8 +14,9 @@ use super::surroundings::{Surroundings, set_variable, surroundings};
 use super::{Command, Sandbox};
 use crate::Error;
 use crate::clock;
-use crate::host::{Host, HostBuilder};
+use crate::host::{Host, HostBuilder, Starting};
 use crate::tools::{Tool, Tools};
+use crate::vfs::Fixed;
 
 /// Settings of a [`Sandbox`].
 ///
@@ -57,6 +56,7 @@ pub enum Python {
 enum Engine {
     Shared(Host),
     Own(HostBuilder),
+    Starting(Starting),
 }
 
 impl Default for Engine {
@@ -94,6 +94,22 @@ impl Builder {
     #[must_use]
     pub fn own_host(mut self, host: HostBuilder) -> Self {
         self.host = Engine::Own(host);
+        self
+    }
+
+    /// Gives the sandbox a host of its own that is already being started, for a program that has other things to do first.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Command, Host, Sandbox};
+    /// let starting = Host::builder().unpooled().start_for(&Command::bash(""))?;
+    /// let words = "echo while the engine starts";
+    /// let sandbox = Sandbox::builder().starting_host(starting).open()?;
+    /// assert_eq!(sandbox.bash(words)?.stdout, b"while the engine starts\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn starting_host(mut self, starting: Starting) -> Self {
+        self.host = Engine::Starting(starting);
         self
     }
 
@@ -262,24 +278,8 @@ impl Builder {
         };
         let (host, database) = match self.host {
             Engine::Shared(host) => (host, open()?),
-            Engine::Own(host) => {
-                // Both take milliseconds, and neither needs the other.
-                let (started, starting) = sync_channel(1);
-                let start = move || {
-                    let host = host.build()?;
-                    let _ = started.send(host.clone());
-                    guest.into_iter().for_each(|guest| host.preload(guest));
-                    Ok::<_, Error>(host)
-                };
-                let open = || {
-                    let database = open();
-                    // What is left to do meanwhile; whoever needs it is told if it fails.
-                    let _ = starting.recv().map(|host| host.linker().map(drop));
-                    database
-                };
-                let (database, host) = side_by_side(open, start)?;
-                (host?, database?)
-            }
+            Engine::Own(host) => meanwhile(host.start(guest)?, open)?,
+            Engine::Starting(starting) => meanwhile(starting, open)?,
         };
         let world = if is_scientific { Some(host.scientific_world()?) } else { None };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -310,14 +310,12 @@ impl Builder {
     }
 }
 
-fn side_by_side<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> Result<(A, B), Error> {
-    thread::scope(|scope| {
-        let there =
-            thread::Builder::new().name("sandlite engine".to_owned()).spawn_scoped(scope, there).map_err(Error::Thread)?;
-        let here = here();
-        let there = there.join().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?;
-        Ok((here, there))
-    })
+// The engine and the database each take milliseconds, and neither needs the other.
+fn meanwhile(starting: Starting, open: impl FnOnce() -> Result<Database, Error>) -> Result<(Host, Database), Error> {
+    let database = open();
+    Fixed::world();
+    starting.help();
+    Ok((starting.finish()?, database?))
 }
 
 // Where a path leads when the root directory has another name as well.

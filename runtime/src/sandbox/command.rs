@@ -39,7 +39,7 @@ pub(super) enum Stdin {
 /// ```
 pub struct Command {
     pub(super) name: &'static str,
-    pub(super) guest: &'static guests::Guest,
+    pub(crate) guest: &'static guests::Guest,
     pub(super) text: String,
     pub(super) program: String,
     pub(super) args: Vec<String>,
