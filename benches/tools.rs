@@ -21,6 +21,7 @@ const CASES: &[(&str, &str)] = &[
     ("sort -n", "sort -n rows | cat"),
     ("grep -c", "grep -c abc text | cat"),
     ("grep -ci", "grep -ci ABC text | cat"),
+    ("grep -cE", "grep -cE 'abc|xyz|qrst' text | cat"),
     ("wc", "wc text | cat"),
     ("awk sum", "awk '{s+=$1} END{print s}' rows | cat"),
     ("awk count", "awk '{c[$2]++} END{for(k in c) n++; print n}' rows | cat"),
@@ -30,6 +31,7 @@ const CASES: &[(&str, &str)] = &[
     ("uniq", "uniq -c rows | cat"),
     ("tail", "tail -n 100000 text | cat"),
     ("cat", "cat text | cat"),
+    ("while", "i=0; s=0; while (( i < 10000 )); do (( s += i, i++ )); done; echo $s"),
 ];
 
 /// Numbers that look random and are the same in every run.

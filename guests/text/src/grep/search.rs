@@ -197,12 +197,13 @@ impl<'a> Search<'a> {
         if at >= text.len() {
             return None;
         }
-        let (from, _) = self.regex.find_any(text, at)?;
-        if from >= text.len() {
+        // A match is inside one line, so its end tells which.
+        let to = self.regex.find_end(text, at)?;
+        if to >= text.len() && text.last() == Some(&eol) {
             return None;
         }
-        let start = memrchr(eol, &text[at..from]).map_or(at, |found| at + found + 1);
-        let end = memchr(eol, &text[from..]).map_or(text.len(), |found| from + found + 1);
+        let start = memrchr(eol, &text[at..to]).map_or(at, |found| at + found + 1);
+        let end = memchr(eol, &text[to..]).map_or(text.len(), |found| to + found + 1);
         Some((start, end))
     }
 

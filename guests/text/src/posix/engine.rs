@@ -224,6 +224,19 @@ impl Regex {
         }
     }
 
+    /// Where the first match at or after `start` is known to be one: an end, not its last. Enough to find its line, and cheaper:
+    /// nothing is read twice to learn where it begins.
+    #[must_use]
+    pub fn find_end(&self, text: &[u8], start: usize) -> Option<usize> {
+        match &self.engine {
+            Engine::Automata { regex, cache } if self.literal.is_none() => {
+                let input = Input::new(text).range(start..).earliest(true);
+                regex.search_half_with(&mut cache.borrow_mut(), &input).map(|found| found.offset())
+            }
+            _ => self.find_any(text, start).map(|(_, end)| end),
+        }
+    }
+
     /// The leftmost-longest match at or after `start`.
     #[must_use]
     pub fn find_at(&self, text: &[u8], start: usize) -> Option<Span> {
