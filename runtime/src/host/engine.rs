@@ -93,6 +93,10 @@ pub(super) fn config(places: Places, metering: Metering) -> Config {
     config
         .consume_fuel(metering.counts_fuel())
         .epoch_interruption(metering.looks_at_the_clock())
+        // On by default in a build that has them for the scientific Python.
+        .wasm_exceptions(false)
+        .wasm_gc(false)
+        .wasm_function_references(false)
         .gc_support(false)
         .allocation_strategy(match places {
             Places::Kept(slots) => InstanceAllocationStrategy::Pooling(pool(slots)),
