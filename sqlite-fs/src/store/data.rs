@@ -41,7 +41,7 @@ impl Chunks {
     }
 
     /// A chunk to be changed: it will be written back.
-    fn to_change(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
+    fn changing(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
         let chunk = self.files.get_mut(&ino)?.get_mut(&index)?;
         if !std::mem::replace(&mut chunk.dirty, true) {
             self.changed.insert(ino);
@@ -211,7 +211,7 @@ impl Store {
         if old % self.chunk_bytes as u64 != 0 {
             self.load(ino, tail)?;
             let len = self.chunk_len(size, tail);
-            if let Some(chunk) = self.chunks.to_change(ino, tail) {
+            if let Some(chunk) = self.chunks.changing(ino, tail) {
                 let before = chunk.data.capacity();
                 chunk.data.resize(len, 0);
                 self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, tail));
@@ -277,7 +277,7 @@ impl Store {
         } else {
             self.load(ino, part.index)?;
         }
-        let Some(chunk) = self.chunks.to_change(ino, part.index) else { return Err(FsError::Io.into()) };
+        let Some(chunk) = self.chunks.changing(ino, part.index) else { return Err(FsError::Io.into()) };
         let before = chunk.data.capacity();
         let end = part.start + part.len;
         if chunk.data.len() < logical {
@@ -357,7 +357,7 @@ impl Store {
             let len = self.chunk_len(size, tail);
             if len > 0 {
                 self.load(ino, tail)?;
-                if let Some(chunk) = self.chunks.to_change(ino, tail) {
+                if let Some(chunk) = self.chunks.changing(ino, tail) {
                     // A missing row is a hole: it becomes the zeros it stands for.
                     chunk.data.resize(len, 0);
                 }
