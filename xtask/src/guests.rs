@@ -1,6 +1,6 @@
 //! `cargo xtask guests`: from Rust to compressed WebAssembly, once per content.
 
-mod image;
+mod prepare;
 mod python;
 
 use std::fs;
@@ -16,7 +16,7 @@ use crate::run::{cargo, output, root, run as run_program, step, target};
 const TARGET: &str = "wasm32-wasip1";
 
 /// What the modules are made from: any change here is a rebuild.
-const SOURCES: [&str; 5] = ["guests/abi", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
+const SOURCES: [&str; 6] = ["guests/abi", "guests/image", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
 const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
@@ -57,7 +57,7 @@ fn shell(dist: &Path) -> crate::Outcome {
     step("building the guests (bash and its utilities, to WebAssembly)");
     let wasm = compile()?;
     step("preparing the shell's image");
-    let bytes = image::prepare(&fs::read(&wasm)?)?;
+    let bytes = prepare::prepare(&fs::read(&wasm)?)?;
     step("packing the guests");
     fs::create_dir_all(dist)?;
     let packed = pack(&bytes)?;
@@ -105,7 +105,7 @@ fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(RUST_FLAGS);
-    hasher.update(include_str!("guests/image.rs"));
+    hasher.update(include_str!("guests/prepare.rs"));
     hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);
     hasher.update(profile()?);
     hasher.update(dependencies()?);

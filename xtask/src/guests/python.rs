@@ -106,7 +106,7 @@ fn home() -> PathBuf {
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(include_str!("python.rs"));
-    hasher.update(include_str!("image.rs"));
+    hasher.update(include_str!("../../../guests/image/src/lib.rs"));
     hasher.update(include_str!("python/snapshot.rs"));
     hasher.update(include_str!("python/stack.rs"));
     hasher.update(include_str!("python/wasi.rs"));

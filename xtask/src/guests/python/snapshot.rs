@@ -8,7 +8,6 @@ use wasmi::{Config, Engine, Linker, Module, Store};
 
 use super::stack;
 use super::wasi::{World, define};
-use crate::guests::image;
 
 const ENTRY: &str = "bashkit_run";
 
@@ -19,7 +18,7 @@ pub(super) fn take(wasm: &[u8], library: &[u8], glue: &[(String, Vec<u8>)]) -> c
         return Err(format!("the glue complains:\n{}", String::from_utf8_lossy(&printed)).into());
     }
     stack::widen(&mut memory)?;
-    stack::make_visible(&image::rewrite(wasm, &memory)?)
+    stack::make_visible(&image::with_memory(wasm, &memory)?)
 }
 
 /// Compiles modules to a zip of bytecode that the interpreter can import from.

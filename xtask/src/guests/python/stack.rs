@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
-use crate::guests::image::{section, write_number, write_signed};
+use image::{section, write_number, write_signed};
 
 /// Where the pinned build has the address of the thread's state.
 const THREAD: usize = 19_948_828;
