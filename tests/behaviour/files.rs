@@ -34,6 +34,24 @@ fn an_unlinked_file_stays_readable_while_it_is_open() {
 }
 
 #[test]
+fn a_mount_elsewhere_changes_no_error() {
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::write(shared.path().join("file"), "of the host").unwrap();
+    std::fs::create_dir(shared.path().join("dir")).unwrap();
+    let mount = runtime::Mount::overlay(shared.path(), "/mnt");
+    let sandbox = Sandbox::builder().host(host()).mount(mount).open().unwrap();
+    let script = "mkdir d e; touch d/f; unlink d; rmdir d; unlink d/f; chmod 0 e; rmdir e; rmdir d/f/x; unlink /mnt/dir; rmdir /mnt/file; ls";
+    let output = sandbox.bash(script).unwrap();
+    let said = "unlink: cannot unlink 'd': Is a directory
+rmdir: failed to remove 'd': Directory not empty
+rmdir: failed to remove 'd/f/x': No such file or directory
+unlink: cannot unlink '/mnt/dir': Is a directory
+rmdir: failed to remove '/mnt/file': Not a directory
+";
+    assert_eq!((&output.stdout[..], str::from_utf8(&output.stderr).unwrap()), (&b"d\n"[..], said));
+}
+
+#[test]
 fn a_directory_without_permissions_is_closed_to_programs_and_open_to_the_host() {
     let sandbox = sandbox();
     let script = "mkdir d; echo in > d/f; chmod 555 d; rm -f d/f; echo x > d/new; mv d/f g; mkdir d/sub; ln d/f d/h; cat d/f

@@ -223,6 +223,14 @@ impl Vfs {
         Ok(())
     }
 
+    /// Whether nothing of the host shows through a node: rows tell by themselves what may be done to them, after the permissions.
+    pub(super) fn is_only_rows(&self, node: Node) -> bool {
+        match self.current(node) {
+            Node::Row(ino) => self.mounts.as_deref().is_none_or(|mounts| mounts.lower_of(ino).is_none()),
+            _ => false,
+        }
+    }
+
     /// Removes an entry: the row, if it is one, and what would show through after it.
     pub(super) fn erase(
         &self,
@@ -236,7 +244,7 @@ impl Vfs {
         let Some((node, kind)) = at.node else { return Err(errno::from_fs(at.missing)) };
         let parent = self.current(at.parent);
         may_move(mounts, node)?;
-        if kind == FileType::Directory && !self.readdir(node, 0, 1)?.is_empty() {
+        if kind == FileType::Directory && !self.is_only_rows(node) && !self.readdir(node, 0, 1)?.is_empty() {
             return Err(Errno::NOTEMPTY);
         }
         match self.current(node) {

@@ -70,11 +70,6 @@ pub(super) fn readdir(
     Ok(entries)
 }
 
-/// Whether a path leads to what is not a row and is of such a type. Rows tell by themselves, after the permissions.
-fn is_outside(at: &Resolved<Node>, is_such: impl FnOnce(FileType) -> bool) -> bool {
-    at.node.is_some_and(|(node, kind)| !matches!(node, Node::Row(_)) && is_such(kind))
-}
-
 impl Vfs {
     /// Reads from a regular file.
     pub(crate) fn read(&self, node: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -155,7 +150,7 @@ impl Vfs {
     pub(crate) fn unlink(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_unlink().map_err(errno::from_fs)?;
-        if is_outside(&at, |kind| kind == FileType::Directory) {
+        if at.node.is_some_and(|(node, kind)| kind == FileType::Directory && !self.is_only_rows(node)) {
             return Err(Errno::ISDIR);
         }
         self.erase(&at, name, |parent| self.rows.unlink(parent, name))
@@ -165,7 +160,7 @@ impl Vfs {
     pub(crate) fn rmdir(&self, base: Node, path: &str) -> Result<(), Errno> {
         let at = self.resolve(base, path, Last::Entry)?;
         let name = at.for_rmdir().map_err(errno::from_fs)?;
-        if is_outside(&at, |kind| kind != FileType::Directory) {
+        if at.node.is_some_and(|(node, kind)| kind != FileType::Directory && !self.is_only_rows(node)) {
             return Err(Errno::NOTDIR);
         }
         self.erase(&at, name, |parent| self.rows.rmdir(parent, name))
