@@ -112,16 +112,20 @@ fn nothing_is_left_unfinished_or_switched_off() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 14] = [
+const DIRECTIONS: [(&str, &[&str]); 15] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
     ("sandlite-python", &["sandlite-runtime"]),
-    ("sandlite-runtime", &["sandlite-abi", "sandlite-guests", "sandlite-presets", "sandlite-probes", "sqlite-fs"]),
+    (
+        "sandlite-runtime",
+        &["sandlite-abi", "sandlite-guests", "sandlite-image", "sandlite-presets", "sandlite-probes", "sqlite-fs"],
+    ),
     ("sqlite-fs", &[]),
     ("sandlite-presets", &[]),
     ("sandlite-guests", &[]),
     ("sandlite-abi", &[]),
+    ("sandlite-image", &[]),
     ("sandlite-sys", &["sandlite-abi"]),
     ("sandlite-shell", &["sandlite-abi", "sandlite-sys", "sandlite-text", "sandlite-utilities"]),
     ("sandlite-text", &["sandlite-abi", "sandlite-sys"]),
