@@ -44,8 +44,9 @@ fn dependencies() -> Outcome {
     run_cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
 }
 
-// All of them, whatever fails: a run on another machine is worth everything it can tell.
+// All of them, whatever fails: a run on another machine is worth everything it can tell. Some run examples, which are built first.
 fn tests() -> Outcome {
+    run_cargo(&["build", "--workspace", "--release", "--quiet", "--examples"])?;
     run_cargo(&["test", "--workspace", "--release", "--quiet", "--no-fail-fast", "--lib", "--bins", "--tests"])
 }
 

@@ -31,10 +31,12 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// The multicall example, which Cargo builds beside the tests.
+/// The example that holds all tools, which Cargo puts beside the tests. Without it the machine's own would be tried.
 fn multicall() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
-    test.parent().and_then(Path::parent).expect("the target directory").join("examples/multicall")
+    let example = test.parent().and_then(Path::parent).expect("the target directory").join("examples/text-multicall");
+    assert!(example.exists(), "`cargo build --release --workspace --examples` makes {}", example.display());
+    example
 }
 
 fn links() -> tempfile::TempDir {

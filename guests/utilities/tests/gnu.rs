@@ -35,11 +35,13 @@ impl Drop for Scratch {
     }
 }
 
-/// The built example that holds all utilities; Cargo puts it next to this test.
+/// The example that holds all utilities; Cargo puts it next to this test. Without it the machine's own would be tried.
 fn multicall() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows where it is");
     let profile = own.parent().and_then(Path::parent).expect("tests live in `deps`");
-    profile.join("examples/multicall")
+    let example = profile.join("examples/utilities-multicall");
+    assert!(example.exists(), "`cargo build --release --workspace --examples` makes {}", example.display());
+    example
 }
 
 /// A directory with one name per utility.

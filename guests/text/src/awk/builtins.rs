@@ -146,6 +146,13 @@ impl<'p> Interp<'p> {
         if self.array_argument(arg).is_some() {
             return "array";
         }
+        if let Expr::Place(Place::Field(index)) = arg {
+            let index = self.field_number(index);
+            let is_assigned = if index == 0 { self.nr > 0.0 || self.record.nf() > 0 } else { index <= self.record.nf() };
+            if !is_assigned {
+                return "unassigned";
+            }
+        }
         match self.eval(arg) {
             Value::Uninit => match arg {
                 Expr::Place(Place::Var(_)) => "untyped",

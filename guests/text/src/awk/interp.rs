@@ -488,7 +488,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    fn field_number(&mut self, index: &'p Expr) -> usize {
+    pub(super) fn field_number(&mut self, index: &'p Expr) -> usize {
         let number = self.number(index);
         if number < 0.0 {
             self.fatal(&format!("attempt to access field {number}"));

@@ -140,7 +140,7 @@ impl<'p> Interp<'p> {
             Expr::Update(op, place, value) => {
                 let operand = self.number(value);
                 if operand == 0.0 && matches!(op, Arith::Div | Arith::Mod) {
-                    self.error(if *op == Arith::Div {
+                    self.fatal(if *op == Arith::Div {
                         "division by zero attempted in `/='"
                     } else {
                         "division by zero attempted in `%='"
@@ -155,16 +155,17 @@ impl<'p> Interp<'p> {
             Expr::Neg(inner) => -self.number(inner),
             Expr::Plus(inner) | Expr::Group(inner) => self.number(inner),
             Expr::Arith(op, left, right) => {
-                let left = self.number(left);
-                let right = self.number(right);
-                if right == 0.0 && matches!(op, Arith::Div | Arith::Mod) {
-                    self.error(if *op == Arith::Div {
-                        "division by zero attempted"
-                    } else {
-                        "division by zero attempted in `%'"
-                    });
+                let (dividend, divisor) = (self.number(left), self.number(right));
+                if divisor == 0.0 && matches!(op, Arith::Div | Arith::Mod) {
+                    let message =
+                        if *op == Arith::Div { "division by zero attempted" } else { "division by zero attempted in `%'" };
+                    // gawk sees it in the program's text.
+                    if matches!((&**left, &**right), (Expr::Num(_), Expr::Num(_))) {
+                        self.error(message);
+                    }
+                    self.fatal(message);
                 }
-                arithmetic(*op, left, right)
+                arithmetic(*op, dividend, divisor)
             }
             Expr::Getline(place, source) => self.getline(place.as_deref(), source),
             _ => self.eval(expr).number(),

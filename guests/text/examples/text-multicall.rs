@@ -10,7 +10,7 @@ fn main() {
         args.first().and_then(called)
     });
     let Some(run) = run else {
-        eprintln!("usage: multicall UTILITY [ARGUMENT]...");
+        eprintln!("usage: text-multicall UTILITY [ARGUMENT]...");
         std::process::exit(127)
     };
     std::process::exit(run(args))
