@@ -168,5 +168,11 @@ fn rounds() {
     let (middle, end) = (all[all.len() / 2 - 1], all[all.len() - 1]);
     assert!(end.resident_kib < middle.resident_kib * 5 / 4 + 128_000, "{all:?}");
     assert!(end.descriptors <= middle.descriptors + 16 && end.descriptors < 64, "{all:?}");
-    assert!(end.threads <= middle.threads + SANDBOXES as u64 && end.threads < 64 + SANDBOXES as u64 * 4, "{all:?}");
+    assert!(end.threads < 64 + SANDBOXES as u64 * 4, "{all:?}");
+    // How many threads worked at once is chance; those that nobody needs end.
+    let (idle, deadline) = (SANDBOXES as u64, Instant::now() + Duration::from_secs(60));
+    while held().threads > idle {
+        assert!(Instant::now() < deadline, "{all:?}, then {:?}", held());
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
 }
