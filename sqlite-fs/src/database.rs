@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
+use crate::format::{self, FORMAT};
 use crate::interrupt::Interrupter;
 use crate::options::Options;
 use crate::reader::Reader;
@@ -246,7 +247,7 @@ fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {
     match found {
         Found::Empty => Ok(true),
         Found::Ours => Ok(false),
-        Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: schema::FORMAT }),
+        Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: FORMAT }),
         Found::Foreign(reason) => Err(Error::Foreign { path, reason }),
     }
 }
@@ -268,9 +269,12 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
     };
     let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
     let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    if path.is_none() {
+        schema::create_in_memory(&mut connection)?;
+    }
     schema::tune_writer(&connection, path.is_some(), options.durability, options.secure_delete)?;
     if path.is_none() {
-        schema::create_in_memory(&mut connection, clock.now())?;
+        schema::begin_at(&connection, clock.now())?;
     } else if refuse(schema::inspect(&connection)?, path)? {
         schema::use_log(&connection)?;
         schema::create(&connection, clock.now())?;
@@ -281,7 +285,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
             quick_check(&connection)?;
         }
         schema::after_visit(&connection)?;
-        connection.execute_batch(crate::sessions::TABLE)?;
+        connection.execute_batch(format::SESSIONS)?;
         if let Some(note) = &left.note {
             calls::recover(&connection, note, clock.now())?;
         }

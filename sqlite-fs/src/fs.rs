@@ -325,7 +325,7 @@ impl Fs<'_, Transaction> {
                 return Ok(stat.size);
             }
             self.volume.truncate(ino, 0)?;
-            let mut buffer = vec![0; crate::schema::CHUNK_BYTES];
+            let mut buffer = vec![0; crate::format::CHUNK_BYTES];
             let mut offset = 0;
             loop {
                 let read = self.volume.read(stat.ino, offset, &mut buffer)?;

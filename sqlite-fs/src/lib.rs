@@ -25,6 +25,7 @@ mod copy;
 mod database;
 mod digest;
 mod error;
+mod format;
 mod fs;
 mod gather;
 mod import;

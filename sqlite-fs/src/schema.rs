@@ -7,31 +7,19 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Error;
+use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
-use crate::sessions::TABLE as SESSIONS;
 
-/// `SLFS`: says that a file is ours, so that a foreign one is imported and never adopted.
-pub(crate) const APPLICATION_ID: i64 = 0x534C_4653;
-/// Our format, in `user_version`; a higher one is refused.
-pub(crate) const FORMAT: i64 = 1;
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
-/// In memory there is no disk to be read in stretches, and a fresh database has mostly empty pages: small ones are made sooner.
-/// `build.rs` has the same number.
-const MEMORY_PAGE_BYTES: u32 = 4 * 1024;
-/// Measured: 64 KiB rows read and write large files fastest.
-pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// What SQLite itself may cache for the writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
-/// The tables of a fresh database, except those of sessions.
-pub(crate) const TABLES: &str = include_str!("tables.sql");
-
-/// A database with all tables and nothing in them, made by `build.rs`: copying its pages is much quicker than creating tables.
-static EMPTY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/empty.db"));
+/// A fresh database, made by `build.rs`: copying its pages is much quicker than creating tables.
+static FRESH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fresh.db"));
 
 /// Closes the doors that a hostile file could come through, before anything is read.
 pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
@@ -54,16 +42,16 @@ pub(crate) fn tune_writer(
     secure_delete: bool,
 ) -> rusqlite::Result<()> {
     harden(connection)?;
-    // In memory, pages that are written before the commit would be seen by readers.
-    let page_bytes = if file { PAGE_BYTES } else { MEMORY_PAGE_BYTES };
-    let (synchronous, memory) = match (file, durability) {
-        (false, _) => ("OFF", "PRAGMA journal_mode=MEMORY; PRAGMA cache_spill=OFF;"),
-        (true, Durability::PowerSafe) => ("FULL", ""),
-        (true, Durability::CrashSafe) => ("NORMAL", ""),
+    let pages = format!("PRAGMA page_size={PAGE_BYTES};");
+    let (first, synchronous) = match (file, durability) {
+        // Pages that are written before the commit would be seen by readers.
+        (false, _) => ("PRAGMA journal_mode=MEMORY; PRAGMA cache_spill=OFF;", "OFF"),
+        (true, Durability::PowerSafe) => (&*pages, "FULL"),
+        (true, Durability::CrashSafe) => (&*pages, "NORMAL"),
     };
     let secure_delete = if secure_delete { "ON" } else { "FAST" };
     connection.execute_batch(&format!(
-        "PRAGMA page_size={page_bytes}; {memory} PRAGMA synchronous={synchronous};
+        "{first} PRAGMA synchronous={synchronous};
          PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;
          PRAGMA temp_store=MEMORY; PRAGMA secure_delete={secure_delete};"
     ))?;
@@ -82,27 +70,25 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {SESSIONS} {} COMMIT;", first_rows(now)))
+    connection.execute_batch(&format::fresh(now))
 }
 
-/// Makes a fresh database in memory.
-pub(crate) fn create_in_memory(connection: &mut Connection, now: i64) -> rusqlite::Result<()> {
-    let mut empty = Connection::open_in_memory()?;
-    empty.deserialize_bytes(rusqlite::MAIN_DB, EMPTY)?;
-    Backup::new(&empty, connection)?.step(-1)?;
-    connection.execute_batch(&format!("BEGIN IMMEDIATE; {} COMMIT;", first_rows(now)))
+/// Makes a fresh database in memory. To be done before the connection is set up: the tables are read once then.
+pub(crate) fn create_in_memory(connection: &mut Connection) -> rusqlite::Result<()> {
+    let mut fresh = Connection::open_in_memory()?;
+    fresh.deserialize_bytes(rusqlite::MAIN_DB, FRESH)?;
+    Backup::new(&fresh, connection)?.step(-1)?;
+    Ok(())
 }
 
-// What the tables of a fresh database hold, and whose it is.
-fn first_rows(now: i64) -> String {
+/// Says when a database that was copied from a fresh one began.
+pub(crate) fn begin_at(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
-    format!(
-        "INSERT INTO fs_config VALUES ('chunk_size','{CHUNK_BYTES}'), ('schema_version','0.4');
-         INSERT INTO fs_inode (ino, mode, nlink, atime, mtime, ctime, atime_nsec, mtime_nsec, ctime_nsec)
-           VALUES (1, {mode}, 2, {seconds}, {seconds}, {seconds}, {nanos}, {nanos}, {nanos});
-         PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};",
-        mode = 0o40_755
-    )
+    connection.execute(
+        "UPDATE fs_inode SET atime=?1, mtime=?1, ctime=?1, atime_nsec=?2, mtime_nsec=?2, ctime_nsec=?2 WHERE ino=1",
+        [seconds, nanos],
+    )?;
+    Ok(())
 }
 
 /// Switches a file to the write-ahead log, unless it is.

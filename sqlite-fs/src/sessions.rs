@@ -5,9 +5,6 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::Error;
 use crate::transaction::Transaction;
 
-/// The table, for files that were made before there were sessions.
-pub(crate) const TABLE: &str = include_str!("sessions.sql");
-
 /// The sessions, from inside a transaction.
 pub struct Sessions<'a> {
     pub(crate) transaction: &'a Transaction,
