@@ -10,6 +10,7 @@ mod host_pip;
 mod input;
 mod interactive;
 mod interrupt;
+mod memory;
 mod page;
 mod printer;
 mod progress;
@@ -21,6 +22,7 @@ use args::Args;
 use printer::Printer;
 
 fn main() -> ExitCode {
+    memory::take_in_large_steps();
     engine::start_early();
     let args = Args::from_command_line();
     let printer = Printer::new(args.global.json, args.global.verbose);

@@ -158,15 +158,20 @@ impl HostBuilder {
     }
 
     pub(crate) fn start(self, guest: Option<&'static guests::Guest>) -> Result<Starting, Error> {
-        let (started, engine) = sync_channel(1);
+        let ((started, engine), (loaded, host)) = (sync_channel(1), sync_channel(1));
         let start = move || {
-            let host = self.build()?;
+            let host = match self.build() {
+                Ok(host) => host,
+                Err(error) => return drop(loaded.send(Err(error))),
+            };
             let _ = started.send(host.clone());
             guest.into_iter().for_each(|guest| host.preload(guest));
-            Ok(host)
+            let tick = host.0.ticker.thread_for_life();
+            let _ = loaded.send(Ok(host));
+            tick.into_iter().for_each(|tick| tick());
         };
-        let thread = thread::Builder::new().name("sandlite engine".to_owned()).spawn(start).map_err(Error::Thread)?;
-        Ok(Starting { thread, engine })
+        thread::Builder::new().name("sandlite engine".to_owned()).spawn(start).map_err(Error::Thread)?;
+        Ok(Starting { engine, host })
     }
 
     /// Starts the engine.
@@ -196,19 +201,22 @@ impl HostBuilder {
 /// A host that is being started; see [`HostBuilder::start_for`].
 #[derive(Debug)]
 pub struct Starting {
-    thread: thread::JoinHandle<Result<Host, Error>>,
+    /// Comes first: the engine without a guest.
     engine: Receiver<Host>,
+    /// Comes when the guest is loaded.
+    host: Receiver<Result<Host, Error>>,
 }
 
 impl Starting {
-    /// Does here what can be done while the other thread loads a guest; whoever needs it is told if it fails.
+    /// Does here what can be done once the engine is there, while the other thread loads a guest. Whoever needs it is told if it
+    /// fails.
     pub(crate) fn help(&self) {
-        let _ = self.engine.recv().map(|host| host.linker().map(drop));
+        let _ = self.engine.try_recv().map(|host| host.linker().map(drop));
     }
 
     /// Waits for it.
     pub(crate) fn finish(self) -> Result<Host, Error> {
-        self.thread.join().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?
+        self.host.recv().map_err(|_| Error::Invalid("the engine's thread panicked".to_owned()))?
     }
 }
 

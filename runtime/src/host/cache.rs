@@ -9,7 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "the cache is the one part of the runtime that has files of its own")]
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -207,12 +207,6 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
-// The module it was made of is in the name: another one's code is never taken for it.
-fn shipped_name(guest: &Guest) -> String {
-    let module: String = guest.sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{module}.cwasm", guest.name)
-}
-
 // Written beside and renamed: another process sees the whole file or none.
 fn write_beside(path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
@@ -269,26 +263,23 @@ fn default_directory() -> Option<PathBuf> {
     })
 }
 
-/// The name of a guest's compiled module: everything that decides what is in it.
+/// The name of a guest's compiled module: which module it is, and everything else that decides what is in it. What the name
+/// promises the engine checks again.
 pub(super) fn file_name(engine: &Engine, guest: &Guest) -> String {
-    let mut settings = Blake3Hasher(blake3::Hasher::new());
+    let mut settings = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut settings);
-    guest.sha256.hash(&mut settings);
     guest.glue.iter().for_each(|file| file.hash(&mut settings));
-    format!("{}-{}.cwasm", guest.name, &settings.0.finalize().to_hex()[..32])
+    format!("{}-{}{:016x}.cwasm", guest.name, beginning(guest), settings.finish())
 }
 
-struct Blake3Hasher(blake3::Hasher);
+// The module it was made of is in the name: another one's code is never taken for it.
+fn shipped_name(guest: &Guest) -> String {
+    format!("{}-{}.cwasm", guest.name, beginning(guest))
+}
 
-impl Hasher for Blake3Hasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        let hash = self.0.finalize();
-        u64::from_le_bytes(hash.as_bytes().first_chunk::<8>().copied().unwrap_or_default())
-    }
+// The first sixteen digits of a module's hash.
+fn beginning(guest: &Guest) -> String {
+    guest.sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -38,10 +38,12 @@ pub(super) enum Places {
 }
 
 /// Guest processes alive at once in one program, over all sandboxes, unless its author says otherwise. Address space, not
-/// memory; but each slot's stack has a guard page, and a thousand of them take a millisecond to set up.
+/// memory; but each place's stack has a guard page, and a thousand of them take a millisecond to set up.
+const PLACES: u32 = 1_000;
+
 impl Default for Places {
     fn default() -> Self {
-        Self::Kept(1_000)
+        Self::Kept(PLACES)
     }
 }
 
@@ -128,6 +130,7 @@ fn common(stack: usize) -> Config {
         .wasm_multi_memory(false)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None)
+        .native_unwind_info(false)
         .generate_address_map(false);
     config
 }

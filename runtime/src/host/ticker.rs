@@ -56,13 +56,18 @@ impl Ticker {
     pub(super) fn start(&self, is_overdue: impl Fn() -> bool + Send + 'static, interrupter: Interrupter) -> Ticking<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         self.running.lock().push(Watched { number, is_overdue: Box::new(is_overdue), interrupter });
-        let thread = self.thread.get_or_init(|| {
-            let running = Arc::downgrade(&self.running);
-            let engines = Arc::clone(&self.engines);
-            thread::spawn(move || tick(&running, &engines)).thread().clone()
-        });
-        thread.unpark();
+        self.thread.get_or_init(|| thread::spawn(self.ticks()).thread().clone()).unpark();
         Ticking { ticker: self, number }
+    }
+
+    /// What this thread is to do from now on, unless there is one already: ticking.
+    pub(super) fn thread_for_life(&self) -> Option<impl FnOnce() + use<>> {
+        self.thread.set(thread::current()).is_ok().then(|| self.ticks())
+    }
+
+    fn ticks(&self) -> impl FnOnce() + Send + use<> {
+        let (running, engines) = (Arc::downgrade(&self.running), Arc::clone(&self.engines));
+        move || tick(&running, &engines)
     }
 }
 

@@ -312,8 +312,9 @@ impl Builder {
 
 // The engine and the database each take milliseconds, and neither needs the other.
 fn meanwhile(starting: Starting, open: impl FnOnce() -> Result<Database, Error>) -> Result<(Host, Database), Error> {
-    let database = open();
     Fixed::world();
+    starting.help();
+    let database = open();
     starting.help();
     Ok((starting.finish()?, database?))
 }
