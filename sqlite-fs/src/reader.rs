@@ -139,8 +139,7 @@ impl Volume for Reader {
                 let start = usize::try_from(at % chunk).unwrap_or(0);
                 let len = rest.len().min(self.shared.chunk_bytes() - start);
                 let Some(out) = rest.get_mut(..len) else { break };
-                let found = rows::chunk(connection, ino, at / chunk, |data| rows::copy(data, start, out))?;
-                if found.is_none() {
+                if !rows::part(connection, ino, at / chunk, start, out)? {
                     out.fill(0);
                 }
                 done += len;

@@ -107,7 +107,7 @@ pub(crate) fn chunk<T>(
     Ok(Some(take(row.get_ref(0)?.as_bytes()?)))
 }
 
-/// Reads a part of a stored chunk: only the pages that have it. Whether there is such a row.
+/// Reads a stored chunk or a part of it: only the pages that have it, and without a copy in between. Whether there is such a row.
 pub(crate) fn part(connection: &Connection, ino: Ino, index: u64, start: usize, out: &mut [u8]) -> rusqlite::Result<bool> {
     let row: Option<i64> = connection
         .prepare_cached("SELECT rowid FROM fs_data WHERE ino=?1 AND chunk_index=?2")?

@@ -128,11 +128,7 @@ impl Store {
             if whole && self.chunks.get(ino, part.index).is_none() {
                 // Nobody asks twice for a chunk that was read whole: do not keep it.
                 // Asked anew for each chunk: making room for another one may have written this one back.
-                let copied = match self.file(ino)?.has_data {
-                    true => rows::chunk(&self.connection, ino, part.index, |data| rows::copy(data, 0, out))?,
-                    false => None,
-                };
-                if copied.is_none() {
+                if !self.file(ino)?.has_data || !rows::part(&self.connection, ino, part.index, 0, out)? {
                     out.fill(0);
                 }
                 self.breathe()?;
