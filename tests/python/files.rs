@@ -41,6 +41,7 @@ fn permissions_are_kept_and_obeyed() {
         "import os; open('f', 'w').close(); os.chmod('f', 0); open('f')",
         "PermissionError: [Errno 2] Permission denied: 'f'",
     );
+    check_error("import os; os.mkdir('d', 0o600); os.chdir('d')", "PermissionError: [Errno 2] Permission denied: 'd'");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 import os
 import posix
 import types
-from errno import ENOENT, ENOTTY
+from errno import EACCES, ENOENT, ENOTTY
 from struct import Struct
 
 from _sandlite import ask, ask_number
@@ -144,6 +144,13 @@ def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True
         return False
     # The sandbox's one user owns everything: the owner's bits decide.
     return (bits >> 6) & mode == mode
+
+
+def chdir(path):
+    # WASI's libc only looks whether it is a directory.
+    if isinstance(path, (str, bytes, os.PathLike)) and os.path.isdir(path) and not access(path, os.X_OK):
+        raise PermissionError(EACCES, os.strerror(EACCES), path)
+    posix.chdir(path)
 
 
 def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
@@ -306,7 +313,7 @@ def install():
     """Put these functions into `os`, and into the sets that say what they can do."""
     capabilities = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
     for function in (
-        stat, lstat, fstat, scandir, access, chmod, fchmod, lchmod, chown, lchown, umask, open, mkdir, pipe, pipe2, dup, dup2,
+        stat, lstat, fstat, scandir, access, chdir, chmod, fchmod, lchmod, chown, lchown, umask, open, mkdir, pipe, pipe2, dup, dup2,
         set_inheritable, get_inheritable, getpid, getppid, getpgrp, getpgid, setpgid, setsid, getuid, getgroups, getresuid,
         getlogin, uname, cpu_count, sched_getaffinity, get_terminal_size, getloadavg,
     ):  # fmt: skip
