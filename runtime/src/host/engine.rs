@@ -150,3 +150,33 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
         .async_stack_keep_resident(0);
     pool
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::{Instance, Module, Store};
+
+    use super::*;
+
+    const THROWS: &str = r#"(module
+        (tag $t (param i32))
+        (func $throws (throw $t (i32.const 42)))
+        (func (export "catches") (result i32)
+            (block $caught (result i32)
+                (try_table (catch $t $caught) (call $throws))
+                (i32.const 0))))"#;
+
+    #[test]
+    fn only_the_scientific_engine_knows_exceptions() {
+        let ordinary = new(Places::AsNeeded, Metering::default()).unwrap();
+        assert!(Module::new(&ordinary, wat::parse_str(THROWS).unwrap()).is_err());
+
+        let scientific = scientific(Metering::default()).unwrap();
+        let module = Module::new(&scientific, wat::parse_str(THROWS).unwrap()).unwrap();
+        let mut store = Store::new(&scientific, ());
+        store.set_fuel(1_000).unwrap();
+        store.set_epoch_deadline(1);
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let catches = instance.get_typed_func::<(), i32>(&mut store, "catches").unwrap();
+        assert_eq!(catches.call(&mut store, ()).unwrap(), 42);
+    }
+}
