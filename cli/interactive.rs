@@ -125,8 +125,7 @@ fn obey(
 ) -> anyhow::Result<Code> {
     let command = with_options(conversation.command(text), options);
     let command = passed_on(keyboard.feed(command), options, printer);
-    interrupts.watch(command.killer());
-    let output = conversation.run(command);
+    let output = conversation.run(interrupts.watch(command));
     keyboard.take_back();
     let signal = interrupts.unwatch();
     let output = match output {

@@ -1,62 +1,45 @@
 //! Ctrl-C: ends the running command, not the database. The second one ends us.
 
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use runtime::Killer;
+use runtime::Command;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::flag;
 
-/// Listens for the signals that ask us to stop.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupts(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    running: Mutex<Option<Killer>>,
-    signal: AtomicI32,
+/// Listens for the signals that ask us to stop. A handler of signals may do little more than set flags.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    /// Whether the next signal ends us: nothing runs, or the one that runs was already told.
+    leaving: Arc<AtomicBool>,
+    /// The signal that came while a command ran.
+    signal: Arc<AtomicUsize>,
 }
 
 impl Interrupts {
-    /// Starts to listen. Without this the signals end us at once, and the open transaction with us.
+    /// Starts to listen. An open transaction is undone when the database is next opened: leaving is safe at any moment.
     pub(crate) fn listen() -> anyhow::Result<Self> {
-        let interrupts = Self::default();
-        let shared = Arc::clone(&interrupts.0);
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-        thread::Builder::new().name("sandlite signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
-                shared.receive(signal);
-            }
-        })?;
+        let interrupts = Self { leaving: Arc::new(AtomicBool::new(true)), signal: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order, for that is the one they are called in.
+            flag::register_conditional_shutdown(signal, crate::exit::status_of_signal(signal), Arc::clone(&interrupts.leaving))?;
+            flag::register_usize(signal, Arc::clone(&interrupts.signal), signal.unsigned_abs() as usize)?;
+            flag::register(signal, Arc::clone(&interrupts.leaving))?;
+        }
         Ok(interrupts)
     }
 
-    /// The command that a signal ends from now on.
-    pub(crate) fn watch(&self, killer: Killer) {
-        self.0.signal.store(0, Ordering::Release);
-        *self.0.running() = Some(killer);
+    /// The command as one that a signal ends from now on: it is given its end, and its row is written.
+    pub(crate) fn watch(&self, command: Command) -> Command {
+        self.signal.store(0, Ordering::SeqCst);
+        self.leaving.store(false, Ordering::SeqCst);
+        let signal = Arc::clone(&self.signal);
+        command.kill_when(move || signal.load(Ordering::SeqCst) != 0)
     }
 
     /// The command has ended; answers which signal ended it, if one did.
     pub(crate) fn unwatch(&self) -> Option<u8> {
-        *self.0.running() = None;
-        u8::try_from(self.0.signal.swap(0, Ordering::AcqRel)).ok().filter(|&signal| signal != 0)
-    }
-}
-
-impl Shared {
-    fn running(&self) -> std::sync::MutexGuard<'_, Option<Killer>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn receive(&self, signal: i32) {
-        let running = self.running().clone();
-        match running {
-            // The first time the command is given its end, and its row is written.
-            Some(killer) if self.signal.swap(signal, Ordering::AcqRel) == 0 => killer.kill(),
-            // An open transaction is undone when the database is next opened: leaving is safe at any moment.
-            _ => crate::exit::by_signal(signal),
-        }
+        self.leaving.store(true, Ordering::SeqCst);
+        u8::try_from(self.signal.swap(0, Ordering::SeqCst)).ok().filter(|&signal| signal != 0)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     if !printer.is_json() {
         command = passed_on(command, options, printer);
     }
-    interrupts.watch(command.killer());
+    let command = interrupts.watch(command);
     let output = match &options.session {
         Some(name) => sandbox.session(name)?.run(command)?,
         None => sandbox.run(command)?,

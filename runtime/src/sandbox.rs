@@ -221,8 +221,13 @@ impl Sandbox {
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
-        let watched = Arc::downgrade(&tree);
-        let is_overdue = move || watched.upgrade().is_some_and(|tree| tree.meter.is_overdue());
+        let (watched, killer, kill_when) = (Arc::downgrade(&tree), command.killer.clone(), command.kill_when.take());
+        let is_overdue = move || {
+            if kill_when.as_ref().is_some_and(|is_wanted| is_wanted()) {
+                killer.kill();
+            }
+            watched.upgrade().is_some_and(|tree| tree.meter.is_overdue())
+        };
         let ticking = self.host.tick(is_overdue, self.database.interrupter());
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         let started = start(&tree, request, Descriptors::new(stdio, descriptors_limit));

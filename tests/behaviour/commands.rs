@@ -108,6 +108,19 @@ fn a_deterministic_run_repeats_to_the_byte() {
 }
 
 #[test]
+fn a_flag_ends_a_command_wherever_it_is() {
+    let sandbox = sandbox();
+    // Waiting, computing, and before it began.
+    for (script, calls) in [("echo said; sleep 60", 10), ("echo said; python3 -c 'while True: pass'", 10), ("sleep 60", 0)] {
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let command = Command::bash(script).kill_when(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= calls);
+        let output = sandbox.run(command).unwrap();
+        assert_eq!(output.status, ExitStatus::Signaled(9), "{script}");
+    }
+    assert_eq!(sandbox.bash("echo next").unwrap().stdout, b"next\n");
+}
+
+#[test]
 fn rolling_back_on_failure_keeps_the_row_and_not_the_files() {
     let sandbox = sandbox();
     sandbox.run(Command::bash("echo x > /left; false").rollback_on_failure()).unwrap();

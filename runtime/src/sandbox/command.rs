@@ -46,6 +46,7 @@ pub struct Command {
     pub(super) surroundings: Surroundings,
     pub(super) stdin: Stdin,
     pub(super) killer: Killer,
+    pub(super) kill_when: Option<Box<dyn Fn() -> bool + Send>>,
     pub(super) seed: Option<u64>,
     pub(super) echo: bool,
     pub(super) session: Option<String>,
@@ -98,6 +99,7 @@ impl Command {
             surroundings: Surroundings::default(),
             stdin: Stdin::Empty,
             killer: Killer::default(),
+            kill_when: None,
             seed: None,
             echo: false,
             session: None,
@@ -185,6 +187,14 @@ impl Command {
     #[must_use]
     pub fn rollback_on_failure(mut self) -> Self {
         self.rollback_on_failure = true;
+        self
+    }
+
+    /// Ends the command once this is so. Asked every few milliseconds while it runs: for those who can only set a flag, such as a
+    /// handler of signals.
+    #[must_use]
+    pub fn kill_when(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
+        self.kill_when = Some(Box::new(is_wanted));
         self
     }
 
