@@ -2,6 +2,22 @@
 
 use super::{bash, check, sandbox};
 
+// Whoever reads a command's output waits for these as well, outside.
+#[test]
+fn what_reads_from_the_shell_reads_to_the_end() {
+    check("seq 3 > >(tac)", "3\n2\n1\n");
+    check("{ echo 1; sleep 0.05; echo 2; } > >(sleep 0.05; tac)", "2\n1\n");
+    check("exec > >(sed 's/^/log: /') 2>&1; echo one; echo two >&2", "log: one\nlog: two\n");
+    check("echo x | tee >(tr x y > f) > /dev/null; cat f", "y\n");
+    // One that does not end is not waited for.
+    check("exec 3> >(sleep 1000); echo done", "done\n");
+}
+
+#[test]
+fn a_signal_to_oneself_is_there_at_once() {
+    check("trap 'echo caught' URG; kill -URG $$; { echo child; } & wait", "caught\nchild\n");
+}
+
 #[test]
 fn a_pipeline_runs_at_the_same_time_and_ends_with_its_reader() {
     check("yes | head -1", "y\n");

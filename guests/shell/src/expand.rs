@@ -16,6 +16,7 @@ mod transform;
 
 pub use arithmetic::ArithmeticCache;
 pub use purity::{is_pure_command, runs_in_place};
+pub(crate) use substitution::HIGHEST;
 pub use transform::{describe, quote_assignment};
 
 use crate::ast::{Operation, ParameterName, Part, Word};

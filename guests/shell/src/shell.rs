@@ -137,6 +137,8 @@ pub struct Shell {
     pub directory_stack: Vec<String>,
     /// Descriptors of process substitutions of the commands being run.
     pub process_substitutions: Vec<u32>,
+    /// Processes that read what this one writes: `>(…)`.
+    pub readers: Vec<u32>,
     /// Where `getopts` stands inside a group of option letters.
     pub getopts_at: usize,
     /// How the shell got its commands.
@@ -227,6 +229,7 @@ impl Shell {
             directory: String::new(),
             directory_stack: Vec::new(),
             process_substitutions: Vec::new(),
+            readers: Vec::new(),
             getopts_at: 0,
             origin: Origin::CommandString,
             input_name: None,

@@ -55,6 +55,11 @@ pub(super) fn kill(shell: &mut Shell, args: &[String]) -> Done {
             status = 1;
         }
     }
+    // What was sent to this very shell has arrived.
+    if !shell.traps.commands.is_empty() {
+        shell.status = status;
+        shell.run_pending_traps()?;
+    }
     Ok(status)
 }
 

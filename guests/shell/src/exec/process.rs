@@ -1,13 +1,18 @@
 //! Processes: forking the shell, waiting, pipes out of the way of scripts.
 
 use std::io;
+use std::time::Duration;
 
+use crate::expand::HIGHEST;
 use crate::pattern::{Directories, Entry, EntryKind};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::signals::{Event, signal_description};
 
 /// The shell's own descriptors begin here; scripts rarely go this far.
 pub(super) const OWN_DESCRIPTORS: u32 = 100;
+
+/// How long a shell that has ended waits for `>(…)`, which may wait for something else.
+const READERS_NS: i128 = 1_000_000_000;
 
 /// The status that a process ends with after `flow`.
 pub(crate) fn final_status(shell: &Shell, result: Done) -> i32 {
@@ -47,6 +52,7 @@ impl Shell {
         self.reset_traps();
         self.jobs.disown_all();
         self.coprocesses.clear();
+        self.readers.clear();
         self.loops = 0;
     }
 
@@ -76,7 +82,28 @@ impl Shell {
         self.report_output_failure("echo");
         self.status = status & 0xff;
         self.leave_session();
+        self.wait_for_readers();
         (status & 0xff) as u8
+    }
+
+    /// Lets `>(…)` read to the end. Outside, such a process goes on when its shell has ended, and whoever reads the output waits for
+    /// it too; here the last process takes all others with it.
+    fn wait_for_readers(&mut self) {
+        let readers = std::mem::take(&mut self.readers);
+        if readers.is_empty() {
+            return;
+        }
+        // The end comes when nobody can write any more.
+        (0..=HIGHEST).for_each(|fd| drop(sys::close(fd)));
+        let deadline = sys::now_ns().saturating_add(READERS_NS);
+        for pid in readers {
+            let target = i32::try_from(pid).unwrap_or(-1);
+            while let Ok(None) = sys::wait(target, sys::WAIT_NO_HANG)
+                && sys::now_ns() < deadline
+            {
+                let _ = sys::sleep(Duration::from_millis(1));
+            }
+        }
     }
 
     /// Waits for a child and returns its status as a shell sees it.

@@ -293,7 +293,7 @@ impl Shell {
 
     /// Whether nothing is left for this process to do after its last command.
     fn may_be_replaced(&self) -> bool {
-        self.output.failure.is_none() && self.traps.commands.is_empty()
+        self.output.failure.is_none() && self.traps.commands.is_empty() && self.readers.is_empty()
     }
 
     /// `exec`, whose redirections stay.

@@ -9,7 +9,7 @@ use crate::shell::{Done, Flow, Shell};
 use crate::state::options::{SetOption, ShoptOption};
 
 /// The highest descriptor that process substitution uses; it goes down from here, as bash does.
-const HIGHEST: u32 = 63;
+pub(crate) const HIGHEST: u32 = 63;
 const LOWEST: u32 = 10;
 
 impl Shell {
@@ -138,6 +138,9 @@ impl Shell {
         if let Ok(pid) = pid {
             self.last_background = Some(pid);
             self.jobs.past.retain(|(old, _)| *old != pid);
+            if writes {
+                self.readers.push(pid);
+            }
         }
         let Some(target) = (LOWEST..=HIGHEST).rev().find(|&fd| !sys::is_open(fd)) else {
             self.complain("cannot make pipe for process substitution: Too many open files");
