@@ -146,14 +146,15 @@ impl<'p> Interp<'p> {
         if self.array_argument(arg).is_some() {
             return "array";
         }
-        if let Expr::Place(Place::Field(index)) = arg {
-            let index = self.field_number(index);
-            let is_assigned = if index == 0 { self.nr > 0.0 || self.record.nf() > 0 } else { index <= self.record.nf() };
-            if !is_assigned {
-                return "unassigned";
+        let value = match arg {
+            Expr::Place(Place::Field(index)) => {
+                let index = self.field_number(index);
+                let is_assigned = if index == 0 { self.nr > 0.0 || self.record.nf() > 0 } else { index <= self.record.nf() };
+                if is_assigned { self.field(index) } else { Value::Uninit }
             }
-        }
-        match self.eval(arg) {
+            _ => self.eval(arg),
+        };
+        match value {
             Value::Uninit => match arg {
                 Expr::Place(Place::Var(_)) => "untyped",
                 _ => "unassigned",
