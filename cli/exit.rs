@@ -42,8 +42,3 @@ impl From<Code> for ExitCode {
         Self::from(u8::from(code))
     }
 }
-
-/// The status of a process that a signal ended.
-pub(crate) fn status_of_signal(signal: i32) -> i32 {
-    signal.saturating_add(128)
-}

@@ -7,6 +7,8 @@ use runtime::Command;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use crate::exit::Code;
+
 /// Listens for the signals that ask us to stop. A handler of signals may do little more than set flags.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
@@ -21,9 +23,11 @@ impl Interrupts {
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let interrupts = Self { leaving: Arc::new(AtomicBool::new(true)), signal: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let number = u8::try_from(signal)?;
             // In this order, for that is the one they are called in.
-            flag::register_conditional_shutdown(signal, crate::exit::status_of_signal(signal), Arc::clone(&interrupts.leaving))?;
-            flag::register_usize(signal, Arc::clone(&interrupts.signal), signal.unsigned_abs() as usize)?;
+            let status = u8::from(Code::Signal(number)).into();
+            flag::register_conditional_shutdown(signal, status, Arc::clone(&interrupts.leaving))?;
+            flag::register_usize(signal, Arc::clone(&interrupts.signal), number.into())?;
             flag::register(signal, Arc::clone(&interrupts.leaving))?;
         }
         Ok(interrupts)

@@ -198,6 +198,11 @@ impl HostBuilder {
     }
 }
 
+/// A hash as it is written.
+fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A host that is being started; see [`HostBuilder::start_for`].
 #[derive(Debug)]
 pub struct Starting {

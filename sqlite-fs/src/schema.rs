@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
+use crate::rows;
 
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
@@ -83,7 +84,7 @@ pub(crate) fn create_in_memory(connection: &mut Connection) -> rusqlite::Result<
 
 /// Says when a database that was copied from a fresh one began.
 pub(crate) fn begin_at(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
+    let (seconds, nanos) = rows::split(now);
     connection.execute(
         "UPDATE fs_inode SET atime=?1, mtime=?1, ctime=?1, atime_nsec=?2, mtime_nsec=?2, ctime_nsec=?2 WHERE ino=1",
         [seconds, nanos],

@@ -279,7 +279,7 @@ fn shipped_name(guest: &Guest) -> String {
 
 // The first sixteen digits of a module's hash.
 fn beginning(guest: &Guest) -> String {
-    guest.sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    super::hex(&guest.sha256[..8])
 }
 
 #[cfg(test)]

@@ -155,8 +155,7 @@ fn pinned(name: &str, path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
     if found == scientific::pin(name) {
         return Ok(bytes);
     }
-    let hex = |sum: [u8; 32]| sum.iter().map(|byte| format!("{byte:02x}")).collect();
-    Err(Error::Sum { path: path.to_owned(), found: hex(found), expected: hex(scientific::pin(name)) })
+    Err(Error::Sum { path: path.to_owned(), found: super::hex(&found), expected: super::hex(&scientific::pin(name)) })
 }
 
 impl Host {

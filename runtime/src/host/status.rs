@@ -35,7 +35,7 @@ impl Host {
         let status = |guest: &'static guests::Guest| GuestStatus {
             name: guest.name,
             programs: guests::programs().filter(|(_, holder)| holder.name == guest.name).count(),
-            sha256: guest.sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: super::hex(&guest.sha256),
             packed_bytes: guest.packed_len() as u64,
             installed: true,
             compiled_bytes: self.0.cache.compiled_len(&self.0.engines.ordinary, guest),
