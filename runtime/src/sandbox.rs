@@ -219,6 +219,7 @@ impl Sandbox {
             None => vfs,
         };
         let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
+        tree.charge_files_in_memory()?;
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
         let (watched, killer, kill_when) = (Arc::downgrade(&tree), command.killer.clone(), command.kill_when.take());

@@ -56,7 +56,7 @@ INSERT INTO main.sandlite_run SELECT * FROM source.sandlite_run;
 
 impl Database {
     /// Writes everything committed into a fresh, compact file at `path`, which must not exist. A transaction may be
-    /// running meanwhile; in memory its commit waits for the end of the copy.
+    /// running meanwhile.
     pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
         self.export_as(path, export, None)
     }
@@ -109,7 +109,6 @@ impl Database {
     }
 
     fn copy_rows(&self, target: &Connection, export: Export, compat: Option<Compat>) -> Result<(), Error> {
-        let _turn = self.shared.gate_for_reading();
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
         let statements = match compat {
             Some(compat) => compat.rows(export),

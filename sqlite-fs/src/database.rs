@@ -1,8 +1,7 @@
 //! One database: the place of the single writer, the readers' connections, and how a file is opened.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rusqlite::{Connection, OpenFlags};
@@ -11,6 +10,8 @@ use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::format::{self, FORMAT};
 use crate::interrupt::Interrupter;
+use crate::memory::Memory;
+use crate::memory::layer::Named;
 use crate::options::Options;
 use crate::reader::Reader;
 use crate::schema::{self, Found};
@@ -41,8 +42,6 @@ pub(crate) struct Shared {
     chunk_bytes: usize,
     interrupter: Interrupter,
     pub(crate) options: Options,
-    /// In memory SQLite has no write-ahead log: a commit and a reader take turns, for as long as each takes.
-    pub(crate) gate: Option<RwLock<()>>,
 }
 
 /// The writer's place.
@@ -57,10 +56,19 @@ struct Slot {
 /// What SQLite opens.
 pub(crate) enum Source {
     File(std::path::PathBuf),
-    Memory(String),
+    Memory(Named),
 }
 
 impl Source {
+    fn of(options: &Options) -> Result<Self, Error> {
+        match &options.path {
+            Some(path) => Ok(Self::File(path.clone())),
+            None => Named::new(Memory::fresh())
+                .map(Self::Memory)
+                .ok_or_else(|| Error::Damaged("SQLite takes no file layer".to_owned())),
+        }
+    }
+
     pub(crate) fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         match self {
@@ -68,19 +76,14 @@ impl Source {
                 Some(layer) => Connection::open_with_flags_and_vfs(path, flags, layer),
                 None => Connection::open_with_flags(path, flags),
             },
-            Self::Memory(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI),
-        }
-    }
-
-    fn connect_reader(&self) -> rusqlite::Result<Connection> {
-        match self {
-            Self::File(_) => self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY),
-            // SQLite's memory file lets nobody in while a writer works. The writer changes it only in its commit
-            // (`cache_spill` is off), and `Shared::gate` keeps readers out of that: no other lock is needed.
-            Self::Memory(uri) => Connection::open_with_flags(
-                format!("{uri}&nolock=1"),
-                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
-            ),
+            Self::Memory(named) => {
+                let uri = if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
+                    named.uri_for_writing()
+                } else {
+                    named.uri_for_reading()
+                };
+                Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+            }
         }
     }
 }
@@ -96,14 +99,7 @@ impl Database {
     }
 
     pub(crate) fn open(options: Options) -> Result<Self, Error> {
-        static MEMORY: AtomicU64 = AtomicU64::new(0);
-        let source = match &options.path {
-            Some(path) => Source::File(path.clone()),
-            None => {
-                let number = MEMORY.fetch_add(1, Ordering::Relaxed);
-                Source::Memory(format!("file:/sqlite-fs-{}-{number}?vfs=memdb", std::process::id()))
-            }
-        };
+        let source = Source::of(&options)?;
         if let Some(path) = &options.path {
             medium::refuse_network(path)?;
         }
@@ -124,7 +120,6 @@ impl Database {
                 slot: Mutex::new(Slot { store, waiting: 0 }),
                 returned: Condvar::new(),
                 readers: Mutex::new(Vec::new()),
-                gate: options.path.is_none().then(|| RwLock::new(())),
                 source,
                 read_only,
                 chunk_bytes,
@@ -164,7 +159,6 @@ impl Database {
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Connection) -> Result<(), Error>) -> Result<(), Error> {
         let store = lock(&self.shared.slot).store.take().ok_or(Error::Busy)?;
-        let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
         let result = work(&store.connection);
         self.shared.return_store(store);
         result
@@ -194,28 +188,43 @@ impl Database {
 }
 
 impl Shared {
-    /// Keeps commits out of a database in memory.
-    pub(crate) fn gate_for_reading(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        self.gate.as_ref().map(|gate| gate.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// What another connection attaches to read this database.
     pub(crate) fn uri_for_reading(&self) -> Result<String, Error> {
         match &self.source {
-            Source::File(path) => crate::copy::file_uri(path, "ro"),
-            Source::Memory(uri) => Ok(format!("{uri}&nolock=1")),
+            // Named, for the other connection may have a layer that knows no files.
+            Source::File(path) => Ok(gather::in_layer(crate::copy::file_uri(path, "ro")?)),
+            Source::Memory(named) => Ok(named.uri_for_reading()),
         }
     }
 
     fn connect_reader(&self) -> Result<Connection, Error> {
-        let _turn = self.gate_for_reading();
-        let connection = self.source.connect_reader()?;
+        let connection = self.source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         schema::tune_reader(&connection)?;
         Ok(connection)
     }
 
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
+    }
+
+    /// Gives the memory of removed rows back, where that is much. An error loses nothing: they stay, and are used again.
+    pub(crate) fn make_compact(&self, store: &Store) {
+        let Source::Memory(named) = &self.source else { return };
+        if !named.memory.has_much_free() {
+            return;
+        }
+        let Some(copy) = Named::new(Memory::empty()) else { return };
+        if store.connection.execute("VACUUM INTO ?1", [copy.uri_for_writing()]).is_ok() {
+            named.memory.replace_by(&copy.memory);
+        }
+    }
+
+    /// The memory that a database in memory holds.
+    pub(crate) fn memory(&self) -> Option<&Arc<Memory>> {
+        match &self.source {
+            Source::File(_) => None,
+            Source::Memory(named) => Some(&named.memory),
+        }
     }
 
     /// Before the writer's place is given back.
@@ -268,10 +277,7 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
         None => (None, crate::side::Left::default()),
     };
     let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
-    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    if path.is_none() {
-        schema::create_in_memory(&mut connection)?;
-    }
+    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::tune_writer(&connection, path.is_some(), options.durability, options.secure_delete)?;
     if path.is_none() {
         schema::begin_at(&connection, clock.now())?;

@@ -104,6 +104,14 @@ pub(crate) fn layer() -> Option<&'static CStr> {
     BENEATH.get_or_init(register).as_ref().map(|_| NAME)
 }
 
+/// A file's URI with this layer named in it.
+pub(crate) fn in_layer(uri: String) -> String {
+    match layer() {
+        Some(name) => format!("{uri}&vfs={}", name.to_string_lossy()),
+        None => uri,
+    }
+}
+
 fn register() -> Option<Layer> {
     // SAFETY: a null name asks for the default layer, which lives as long as the process; ours is leaked and so does too.
     unsafe {

@@ -50,7 +50,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Keeps the database in this file, made if it is missing. Without a path it lives in memory (at most 1 GiB).
+    /// Keeps the database in this file, made if it is missing. Without a path it lives in memory.
     pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self

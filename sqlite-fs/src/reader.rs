@@ -76,7 +76,6 @@ impl Reader {
         if self.depth.get() > 0 {
             return work(connection);
         }
-        let _turn = self.shared.gate_for_reading();
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
         let result = work(connection);

@@ -2,7 +2,6 @@
 //!
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
-use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -18,9 +17,6 @@ const PAGE_BYTES: u32 = 16 * 1024;
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
-
-/// A fresh database, made by `build.rs`: copying its pages is much quicker than creating tables.
-static FRESH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fresh.db"));
 
 /// Closes the doors that a hostile file could come through, before anything is read.
 pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
@@ -45,8 +41,7 @@ pub(crate) fn tune_writer(
     harden(connection)?;
     let pages = format!("PRAGMA page_size={PAGE_BYTES};");
     let (first, synchronous) = match (file, durability) {
-        // Pages that are written before the commit would be seen by readers.
-        (false, _) => ("PRAGMA journal_mode=MEMORY; PRAGMA cache_spill=OFF;", "OFF"),
+        (false, _) => ("PRAGMA journal_mode=MEMORY;", "OFF"),
         (true, Durability::PowerSafe) => (&*pages, "FULL"),
         (true, Durability::CrashSafe) => (&*pages, "NORMAL"),
     };
@@ -72,14 +67,6 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 /// Makes a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     connection.execute_batch(&format::fresh(now))
-}
-
-/// Makes a fresh database in memory. To be done before the connection is set up: the tables are read once then.
-pub(crate) fn create_in_memory(connection: &mut Connection) -> rusqlite::Result<()> {
-    let mut fresh = Connection::open_in_memory()?;
-    fresh.deserialize_bytes(rusqlite::MAIN_DB, FRESH)?;
-    Backup::new(&fresh, connection)?.step(-1)?;
-    Ok(())
 }
 
 /// Says when a database that was copied from a fresh one began.

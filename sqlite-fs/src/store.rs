@@ -22,6 +22,7 @@ use crate::calls::OpenCall;
 use crate::clock::Clock;
 use crate::error::{Error, Fault, FsError};
 use crate::interrupt::Interrupter;
+use crate::memory::{Memory, MemoryBudget};
 use crate::node::Ino;
 use crate::options::Options;
 use crate::quota::{Quota, Usage};
@@ -95,6 +96,8 @@ pub(crate) struct Store {
     /// Whether the owner's permission bits count in this transaction.
     pub(crate) obeys_modes: bool,
     savepoints: u32,
+    /// Where the rows are in memory: what they take, and what they may.
+    pub(crate) memory: Option<(Arc<Memory>, Arc<dyn MemoryBudget>)>,
     /// Why SQLite rolled the transaction back by itself.
     lost: Option<String>,
 }
@@ -146,6 +149,7 @@ impl Store {
             began: false,
             obeys_modes: false,
             savepoints: 0,
+            memory: None,
             lost: None,
         })
     }
@@ -188,6 +192,14 @@ impl Store {
             return Err(FsError::Access.into());
         }
         Ok(())
+    }
+
+    /// Takes memory for `bytes` more, where the rows are in memory (T-DOS-03).
+    fn hold_memory(&self, bytes: u64) -> Result<(), FsError> {
+        match &self.memory {
+            Some((memory, budget)) if !budget.hold(memory.resident().saturating_add(bytes)) => Err(FsError::NoSpace),
+            _ => Ok(()),
+        }
     }
 
     /// Between two statements of a longer operation.
@@ -288,6 +300,7 @@ impl Store {
         self.began = false;
         self.obeys_modes = false;
         self.savepoints = 0;
+        self.memory = None;
         self.lost = None;
         self.holds.clear();
         self.orphans.clear();

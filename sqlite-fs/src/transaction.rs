@@ -8,6 +8,7 @@ use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
 use crate::kv::Kv;
+use crate::memory::MemoryBudget;
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::path::Tree;
 use crate::quota::Usage;
@@ -43,10 +44,7 @@ impl Transaction {
     /// Makes everything durable and visible; on an error nothing is.
     pub fn commit(self) -> Result<(), Error> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Busy)?;
-        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| {
-            let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
-            store.commit()
-        });
+        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| store.commit());
         if result.is_err() {
             store.rollback();
         }
@@ -54,6 +52,7 @@ impl Transaction {
             side.clear();
         }
         self.shared.after_commit();
+        self.shared.make_compact(&store);
         self.shared.return_store(store);
         result
     }
@@ -62,6 +61,17 @@ impl Transaction {
     pub fn set_clock(&self, clock: Option<Arc<dyn Clock>>) -> Result<(), Error> {
         self.with(|store| {
             store.clock = clock.unwrap_or_else(|| Arc::clone(&self.shared.options.clock));
+            Ok(())
+        })
+    }
+
+    /// Sets what a database in memory may hold, until the transaction ends: files that would take more than that fail with
+    /// `NoSpace`. It is first asked for what the database holds already. Does nothing to a database in a file.
+    pub fn set_memory_budget(&self, budget: Arc<dyn MemoryBudget>) -> Result<(), Error> {
+        let Some(memory) = self.shared.memory() else { return Ok(()) };
+        budget.hold(memory.resident());
+        self.with(|store| {
+            store.memory = Some((Arc::clone(memory), budget));
             Ok(())
         })
     }
@@ -296,7 +306,6 @@ impl Drop for Transaction {
         store.rollback();
         if !open.is_empty() {
             store.open_calls = open;
-            let _turn = self.shared.gate.as_ref().map(|gate| gate.write().unwrap_or_else(PoisonError::into_inner));
             // Best effort: there is nobody to tell, and the note beside the file still says it.
             let recorded = store.interrupt_calls().is_ok() && store.commit().is_ok();
             if let Some(side) = store.side.as_mut().filter(|_| recorded) {

@@ -3,6 +3,7 @@
 
 mod edges;
 mod exhaustion;
+mod files_in_memory;
 mod isolation;
 mod soak;
 

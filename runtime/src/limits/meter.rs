@@ -21,6 +21,7 @@ pub(crate) struct Meter {
     memory: AtomicU64,
     memory_peak: AtomicU64,
     memory_refused: AtomicBool,
+    files: AtomicU64,
     output: AtomicU64,
     commands: AtomicU64,
     processes: AtomicU64,
@@ -85,6 +86,7 @@ impl Meter {
             memory: AtomicU64::new(0),
             memory_peak: AtomicU64::new(0),
             memory_refused: AtomicBool::new(false),
+            files: AtomicU64::new(0),
             output: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             processes: AtomicU64::new(0),
@@ -153,7 +155,7 @@ impl Meter {
 
     /// Takes memory, or refuses and takes nothing.
     pub(crate) fn take_memory(&self, bytes: u64) -> bool {
-        let allowed = self.limits.memory.0;
+        let allowed = self.limits.memory.0.saturating_sub(self.files.load(Ordering::Relaxed));
         let taken = self
             .memory
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| held.checked_add(bytes).filter(|&total| total <= allowed));
@@ -167,6 +169,19 @@ impl Meter {
                 false
             }
         }
+    }
+
+    /// Counts what the files of a sandbox in memory take, or refuses and keeps the last count. What is there before the
+    /// command begins cannot be refused: it leaves the guests the less.
+    pub(crate) fn hold_files(&self, bytes: u64) -> bool {
+        let held = self.files.load(Ordering::Relaxed);
+        let is_first = held == 0;
+        if bytes > held && !is_first && self.memory.load(Ordering::Relaxed).saturating_add(bytes) > self.limits.memory.0 {
+            self.memory_refused.store(true, Ordering::Relaxed);
+            return false;
+        }
+        self.files.store(bytes, Ordering::Relaxed);
+        true
     }
 
     /// Gives memory back.
@@ -285,6 +300,10 @@ mod tests {
         assert!(memory.take_memory(10) && !memory.take_memory(1));
         memory.return_memory(1);
         assert!(memory.take_memory(1));
+
+        let files = meter(Overrides { memory: Some(ByteSize(10)), ..Overrides::default() });
+        assert!(files.hold_files(4) && files.take_memory(6) && !files.take_memory(1));
+        assert!(!files.hold_files(5) && files.hold_files(3) && files.take_memory(1));
 
         let alive = meter(Overrides { processes: Some(2), ..Overrides::default() });
         assert_eq!([alive.start_process(), alive.start_process(), alive.start_process()], [Ok(Some(())), Ok(Some(())), Ok(None)]);

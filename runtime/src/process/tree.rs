@@ -1,7 +1,7 @@
 //! All processes of one command, and what they share: the budget, the files, the clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use abi::{Errno, WaitStatus, Waited};
 
@@ -9,7 +9,7 @@ use super::pipe::Fifos;
 use super::table::{FIRST, Table};
 use super::wait::block;
 use super::{Fault, KeptState, Pid, Process, Turns, WaitFor};
-use sqlite_fs::Transaction;
+use sqlite_fs::{MemoryBudget, Transaction};
 
 use crate::Error;
 use crate::clock::GuestClock;
@@ -78,6 +78,16 @@ impl Drop for MemoryCharge {
     }
 }
 
+/// The files of a sandbox in memory, drawn from the same pot as the guests' own memory (T-DOS-03).
+struct FilesInMemory(Weak<Tree>);
+
+impl MemoryBudget for FilesInMemory {
+    fn hold(&self, bytes: u64) -> bool {
+        // Without a tree the command is over, and what is still written is the host's own.
+        self.0.upgrade().is_none_or(|tree| tree.meter.hold_files(bytes))
+    }
+}
+
 /// How many processes still hold the tree. Apart from it, so that a process can let go of the tree before it says so.
 #[derive(Debug, Default)]
 pub(crate) struct Alive {
@@ -125,6 +135,12 @@ impl Tree {
             over: AtomicBool::new(false),
             alive: Arc::default(),
         })
+    }
+
+    /// Counts the files of a sandbox in memory in the command's memory, those that are there already first.
+    pub(crate) fn charge_files_in_memory(self: &Arc<Self>) -> Result<(), Error> {
+        let budget = Arc::new(FilesInMemory(Arc::downgrade(self)));
+        Ok(self.vfs.transaction().set_memory_budget(budget)?)
     }
 
     /// The pid table.

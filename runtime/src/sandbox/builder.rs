@@ -256,13 +256,8 @@ impl Builder {
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
-        let mut options = options(&limits, self.power_safe);
-        if let Some(path) = self.database {
-            options = options.path(path);
-        }
-        if self.read_only {
-            options = options.read_only();
-        }
+        let options = options(&limits, self.power_safe, self.database);
+        let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
         let root_alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
         let open = || -> Result<Database, Error> {
@@ -329,14 +324,19 @@ fn within_root<'a>(path: &'a str, alias: Option<&str>) -> &'a str {
     }
 }
 
-/// How the database of a sandbox with these limits is opened.
-pub(super) fn options(limits: &Limits, power_safe: bool) -> Options {
+/// How the database of a sandbox with these limits is opened: in a file, or in memory.
+pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) -> Options {
     let durability = if power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
-    Database::options().durability(durability).quota(quota(limits))
-}
-
-fn quota(limits: &Limits) -> Quota {
-    Quota { bytes: limits.disk.0, file_size: limits.file.0, inodes: limits.inodes, ..Quota::default() }
+    let mut quota = Quota { bytes: limits.disk.0, file_size: limits.file.0, inodes: limits.inodes, ..Quota::default() };
+    if path.is_none() {
+        // What is in memory counts in the memory limit while commands run, and must not be more than that before.
+        quota.bytes = quota.bytes.min(limits.memory.0);
+    }
+    let options = Database::options().durability(durability).quota(quota);
+    match path {
+        Some(path) => options.path(path),
+        None => options,
+    }
 }
 
 // A snapshot may hold what the preset lets a sandbox hold, history besides, and must be read within a minute (T-SNAP-03).

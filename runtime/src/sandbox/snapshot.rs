@@ -107,7 +107,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read or does not fit into memory.
     pub fn fork(&self) -> Result<Self, Error> {
-        self.fork_with(options(&self.limits, self.power_safe))
+        self.fork_with(options(&self.limits, self.power_safe, None))
     }
 
     /// The same, kept in a new file.
@@ -116,7 +116,7 @@ impl Sandbox {
     ///
     /// When the file exists or cannot be written.
     pub fn fork_to(&self, path: impl Into<PathBuf>) -> Result<Self, Error> {
-        self.fork_with(options(&self.limits, self.power_safe).path(path))
+        self.fork_with(options(&self.limits, self.power_safe, Some(path.into())))
     }
 
     fn fork_with(&self, options: sqlite_fs::Options) -> Result<Self, Error> {

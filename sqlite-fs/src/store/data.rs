@@ -168,6 +168,9 @@ impl Store {
         if end <= size {
             return Ok((end, FsError::NoSpace));
         }
+        if let Err(error) = self.hold_memory(end - size) {
+            return Ok((size, error));
+        }
         let by_file = self.quota.file_size.max(size);
         let by_disk = size.saturating_add(self.quota.bytes.saturating_sub(self.usage()?.bytes));
         let stop = if by_file <= by_disk { FsError::FileTooBig } else { FsError::NoSpace };

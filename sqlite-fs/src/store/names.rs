@@ -13,6 +13,8 @@ use crate::rows::{self, signed};
 const LINKS_MAX: u32 = 65_000;
 /// Longest target of a symbolic link.
 const TARGET_MAX: usize = 4095;
+/// What a name takes at most, with its indexes and its inode.
+const ENTRY_BYTES: u64 = 2048;
 /// What the owner needs to look names up in a directory.
 pub(crate) const SEARCH: u32 = 0o100;
 /// What the owner needs to add names to a directory, to remove and to change them.
@@ -153,6 +155,7 @@ impl Store {
     }
 
     fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
+        self.hold_memory(ENTRY_BYTES)?;
         self.note_name(dir, name, None)?;
         self.connection.prepare_cached("INSERT INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?.execute(params![
             name,

@@ -1,5 +1,7 @@
 //! What a transaction promises, one sentence each.
 
+mod in_memory;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 

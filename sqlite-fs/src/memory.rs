@@ -1,0 +1,336 @@
+//! A database in memory: its pages as blocks, held once, with the last committed state for any number of readers.
+//!
+//! The one writer's pages wait beside the committed ones until it ends its transaction, and then take their places without
+//! being copied. A reader keeps the blocks that were committed when it began. So neither waits for the other, SQLite's cache
+//! stays small (it spills into what waits), and a large commit costs what a small one does.
+//!
+//! Knows nothing of SQLite; `memory/layer.rs` is how SQLite reaches it.
+
+pub(crate) mod layer;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasherDefault;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::store::InoHasher;
+
+/// Bytes of a block: a page of the databases that `build.rs` makes, so that SQLite writes whole ones.
+const BLOCK_BYTES: usize = 4096;
+
+type Block = [u8; BLOCK_BYTES];
+
+/// Free pages from which on a database is worth making compact: 16 MiB, and a quarter of it.
+const WORTH_PAGES: u32 = 4096;
+
+/// What a database in memory may hold, as whoever runs its transaction says.
+pub trait MemoryBudget: Send + Sync {
+    /// Whether the database may hold `bytes` from now on; on a refusal it holds what it held before.
+    fn hold(&self, bytes: u64) -> bool;
+}
+
+/// A fresh database, made by `build.rs`: copying its pages is much quicker than creating tables.
+static FRESH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fresh.db"));
+
+/// One state of a database.
+#[derive(Clone, Default)]
+struct State {
+    blocks: Vec<Arc<Block>>,
+    /// The last block may be only partly used.
+    bytes: usize,
+}
+
+impl State {
+    fn of(image: &[u8]) -> Self {
+        let block = |bytes: &[u8]| {
+            let mut block = [0; BLOCK_BYTES];
+            crate::rows::copy(bytes, 0, &mut block);
+            Arc::new(block)
+        };
+        Self { blocks: image.chunks(BLOCK_BYTES).map(block).collect(), bytes: image.len() }
+    }
+}
+
+/// A database in memory, for as long as something holds it.
+pub(crate) struct Memory {
+    committed: Mutex<Arc<State>>,
+    committed_blocks: AtomicUsize,
+    /// What a running transaction has beside those.
+    waiting_blocks: AtomicUsize,
+}
+
+impl Memory {
+    /// A fresh database: its blocks are shared with all others until they change.
+    pub(crate) fn fresh() -> Arc<Self> {
+        static IMAGE: OnceLock<Arc<State>> = OnceLock::new();
+        Arc::new(Self::new(Arc::clone(IMAGE.get_or_init(|| Arc::new(State::of(FRESH))))))
+    }
+
+    /// A database that SQLite has still to fill.
+    pub(crate) fn empty() -> Arc<Self> {
+        Arc::new(Self::new(Arc::default()))
+    }
+
+    fn new(state: Arc<State>) -> Self {
+        let blocks = AtomicUsize::new(state.blocks.len());
+        Self { committed: Mutex::new(state), committed_blocks: blocks, waiting_blocks: AtomicUsize::new(0) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<State>> {
+        self.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory that it holds, a running transaction's changes included.
+    pub(crate) fn resident(&self) -> u64 {
+        let blocks = self.committed_blocks.load(Ordering::Relaxed) + self.waiting_blocks.load(Ordering::Relaxed);
+        blocks as u64 * BLOCK_BYTES as u64
+    }
+
+    /// Whether so many of its pages are free that it is worth making compact.
+    pub(crate) fn has_much_free(&self) -> bool {
+        let state = Arc::clone(&self.lock());
+        let number = |at: usize| {
+            let bytes = state.blocks.first().and_then(|header| header.get(at..at + 4));
+            bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
+        };
+        // Where SQLite's header has the number of pages, and of those on the list of free ones.
+        let (pages, free) = (number(28), number(36));
+        free >= WORTH_PAGES && free >= pages / 4
+    }
+
+    /// Replaces the content by that of a compact copy. SQLite notices at its next lock.
+    pub(crate) fn replace_by(&self, other: &Self) {
+        let state = Arc::clone(&other.lock());
+        self.committed_blocks.store(state.blocks.len(), Ordering::Relaxed);
+        *self.lock() = state;
+    }
+}
+
+/// Blocks that a transaction has written and not yet committed.
+#[derive(Default)]
+struct Waiting {
+    blocks: HashMap<usize, Arc<Block>, BuildHasherDefault<InoHasher>>,
+    /// How long the database is with them.
+    bytes: usize,
+    /// Committed blocks that still count: those beyond were cut off.
+    kept: usize,
+}
+
+/// One connection's way to a database.
+pub(crate) struct Handle {
+    memory: Arc<Memory>,
+    writes: bool,
+    /// What this connection sees, from its first lock to its last.
+    state: Option<Arc<State>>,
+    waiting: Option<Waiting>,
+}
+
+impl Handle {
+    pub(crate) fn new(memory: Arc<Memory>, writes: bool) -> Self {
+        Self { memory, writes, state: None, waiting: None }
+    }
+
+    /// From now on this connection sees what is committed now.
+    pub(crate) fn begin(&mut self) {
+        if self.state.is_none() {
+            self.state = Some(Arc::clone(&self.memory.lock()));
+        }
+    }
+
+    /// The transaction is over, committed or taken back: what it wrote is the truth. `goes_on`: still reading.
+    pub(crate) fn end(&mut self, goes_on: bool) {
+        if let Some(waiting) = self.waiting.take() {
+            self.state = None;
+            self.publish(waiting);
+        }
+        self.state = goes_on.then(|| self.state.take().unwrap_or_else(|| Arc::clone(&self.memory.lock())));
+    }
+
+    fn publish(&self, waiting: Waiting) {
+        let mut committed = self.memory.lock();
+        // Copies the list of blocks, not the blocks, and only while a reader has it.
+        let state = Arc::make_mut(&mut committed);
+        let length = waiting.bytes.div_ceil(BLOCK_BYTES);
+        state.blocks.truncate(waiting.kept);
+        state.blocks.resize(length, Arc::new([0; BLOCK_BYTES]));
+        for (index, block) in waiting.blocks {
+            if let Some(place) = state.blocks.get_mut(index) {
+                *place = block;
+            }
+        }
+        state.bytes = waiting.bytes;
+        self.memory.committed_blocks.store(length, Ordering::Relaxed);
+        self.memory.waiting_blocks.store(0, Ordering::Relaxed);
+    }
+
+    /// How long the database is, as this connection sees it.
+    pub(crate) fn bytes(&self) -> usize {
+        match (&self.waiting, &self.state) {
+            (Some(waiting), _) => waiting.bytes,
+            (None, Some(state)) => state.bytes,
+            (None, None) => self.memory.lock().bytes,
+        }
+    }
+
+    /// A block as this connection sees it; `None` if nothing was ever written there.
+    fn block<'a>(&'a self, state: &'a State, index: usize) -> Option<&'a Block> {
+        let Some(waiting) = &self.waiting else { return state.blocks.get(index).map(|block| &**block) };
+        let committed = || state.blocks.get(index).filter(|_| index < waiting.kept);
+        waiting.blocks.get(&index).or_else(committed).map(|block| &**block)
+    }
+
+    /// Reads from `at` on; what lies beyond the end is zeros. Whether all of it was there.
+    pub(crate) fn read(&self, mut at: usize, out: &mut [u8]) -> bool {
+        let state = match &self.state {
+            Some(state) => Arc::clone(state),
+            None => Arc::clone(&self.memory.lock()),
+        };
+        let there = self.bytes().saturating_sub(at).min(out.len());
+        let (mut rest, tail) = out.split_at_mut(there);
+        tail.fill(0);
+        while !rest.is_empty() {
+            let (index, start) = (at / BLOCK_BYTES, at % BLOCK_BYTES);
+            let (piece, beyond) = rest.split_at_mut(rest.len().min(BLOCK_BYTES - start));
+            match self.block(&state, index).and_then(|block| block.get(start..start + piece.len())) {
+                Some(block) => piece.copy_from_slice(block),
+                None => piece.fill(0),
+            }
+            at += piece.len();
+            rest = beyond;
+        }
+        tail.is_empty()
+    }
+
+    /// Begins to change, unless that has begun.
+    fn change(&mut self) -> (&State, &mut Waiting) {
+        let state: &State = self.state.get_or_insert_with(|| Arc::clone(&self.memory.lock()));
+        let begun = || Waiting { bytes: state.bytes, kept: state.blocks.len(), ..Waiting::default() };
+        (state, self.waiting.get_or_insert_with(begun))
+    }
+
+    /// Writes at `at`; refused to a connection that only reads.
+    pub(crate) fn write(&mut self, mut at: usize, input: &[u8]) -> bool {
+        let Some(end) = at.checked_add(input.len()).filter(|_| self.writes) else { return false };
+        let (state, waiting) = self.change();
+        waiting.bytes = waiting.bytes.max(end);
+        let (mut rest, mut new) = (input, 0);
+        while !rest.is_empty() {
+            let (index, start) = (at / BLOCK_BYTES, at % BLOCK_BYTES);
+            let (piece, beyond) = rest.split_at(rest.len().min(BLOCK_BYTES - start));
+            let block = match waiting.blocks.entry(index) {
+                Entry::Occupied(block) => block.into_mut(),
+                Entry::Vacant(vacant) => {
+                    let before = state.blocks.get(index).filter(|_| index < waiting.kept);
+                    // A block that was there is also in SQLite's journal until the transaction ends.
+                    new += 1 + usize::from(before.is_some());
+                    let copied = before.filter(|_| piece.len() < BLOCK_BYTES).map_or([0; BLOCK_BYTES], |block| **block);
+                    vacant.insert(Arc::new(copied))
+                }
+            };
+            if let Some(out) = Arc::make_mut(block).get_mut(start..start + piece.len()) {
+                out.copy_from_slice(piece);
+            }
+            at += piece.len();
+            rest = beyond;
+        }
+        self.memory.waiting_blocks.fetch_add(new, Ordering::Relaxed);
+        true
+    }
+
+    /// Sets the length; refused to a connection that only reads.
+    pub(crate) fn truncate(&mut self, bytes: usize) -> bool {
+        if !self.writes {
+            return false;
+        }
+        let cut = bytes.next_multiple_of(BLOCK_BYTES);
+        if cut > bytes && self.bytes() > bytes && !self.write(bytes, &vec![0; cut - bytes]) {
+            return false;
+        }
+        let (_, waiting) = self.change();
+        waiting.bytes = bytes;
+        waiting.kept = waiting.kept.min(cut / BLOCK_BYTES);
+        let before = waiting.blocks.len();
+        waiting.blocks.retain(|index, _| *index < cut / BLOCK_BYTES);
+        let dropped = before - waiting.blocks.len();
+        self.memory.waiting_blocks.fetch_sub(dropped, Ordering::Relaxed);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(image: &[u8]) -> Arc<Memory> {
+        Arc::new(Memory::new(Arc::new(State::of(image))))
+    }
+
+    fn content(handle: &Handle) -> Vec<u8> {
+        let mut bytes = vec![0; handle.bytes()];
+        assert!(handle.read(0, &mut bytes));
+        bytes
+    }
+
+    #[test]
+    fn a_reader_keeps_the_state_in_which_it_began() {
+        let memory = memory(b"old");
+        let (mut writer, mut reader) = (Handle::new(Arc::clone(&memory), true), Handle::new(memory, false));
+        reader.begin();
+        writer.begin();
+        assert!(writer.write(1, b"NEW"));
+        assert_eq!((content(&writer), content(&reader)), (b"oNEW".to_vec(), b"old".to_vec()));
+        writer.end(false);
+        assert_eq!(content(&reader), b"old");
+        reader.end(false);
+        reader.begin();
+        assert_eq!(content(&reader), b"oNEW");
+    }
+
+    #[test]
+    fn writes_cross_blocks_and_leave_the_rest_of_a_block_alone() {
+        let memory = memory(&[1; 3 * BLOCK_BYTES]);
+        let mut writer = Handle::new(memory, true);
+        assert!(writer.write(BLOCK_BYTES - 2, &[2; 4]));
+        let mut expected = vec![1; 3 * BLOCK_BYTES];
+        expected[BLOCK_BYTES - 2..BLOCK_BYTES + 2].fill(2);
+        assert_eq!(content(&writer), expected);
+        writer.end(false);
+        assert_eq!(content(&writer), expected);
+    }
+
+    #[test]
+    fn a_gap_and_what_is_beyond_the_end_are_zeros() {
+        let mut writer = Handle::new(memory(b"ab"), true);
+        assert!(writer.write(2 * BLOCK_BYTES, b"c"));
+        let mut out = [9; 4];
+        assert!(!writer.read(2 * BLOCK_BYTES - 1, &mut out));
+        assert_eq!(out, [0, b'c', 0, 0]);
+        writer.end(false);
+        assert!(writer.truncate(1));
+        assert!(writer.write(3, b"d"));
+        assert_eq!(content(&writer), b"a\0\0d");
+        writer.end(false);
+        assert_eq!(content(&writer), b"a\0\0d");
+    }
+
+    #[test]
+    fn blocks_are_held_once_after_a_commit() {
+        let memory = memory(&[1; BLOCK_BYTES]);
+        let mut writer = Handle::new(Arc::clone(&memory), true);
+        for index in 0..100 {
+            assert!(writer.write(index * BLOCK_BYTES, &[2; BLOCK_BYTES]));
+        }
+        // The first was there, so that the journal has it too.
+        assert_eq!(memory.resident(), 102 * BLOCK_BYTES as u64);
+        writer.end(false);
+        assert_eq!(memory.resident(), 100 * BLOCK_BYTES as u64);
+    }
+
+    #[test]
+    fn a_connection_that_reads_cannot_write() {
+        let mut reader = Handle::new(memory(b"ab"), false);
+        assert!(!reader.write(0, b"x") && !reader.truncate(0));
+        assert_eq!(content(&reader), b"ab");
+    }
+}
