@@ -64,7 +64,7 @@ limits! {
     compute: u64, Compute;
     /// Wall clock.
     wall: WallTime, Wall;
-    /// Linear memories, pipe buffers and captured output together.
+    /// Linear memories, pipe buffers, captured output and the files of a sandbox in memory together.
     memory: ByteSize, Memory;
     /// Bytes of stdout and stderr together.
     output: ByteSize, Output;

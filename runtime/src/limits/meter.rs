@@ -192,8 +192,13 @@ impl Meter {
     /// Says that a process died; if memory had been refused before, that is the limit it died of.
     pub(crate) fn process_died(&self) -> Option<LimitReached> {
         self.memory_refused.load(Ordering::Relaxed).then(|| {
-            let peak = ByteSize(self.memory_peak.load(Ordering::Relaxed));
-            self.reach(LimitName::Memory, self.limits.memory.to_string(), format!("{peak} and more"))
+            let (peak, files) = (self.memory_peak.load(Ordering::Relaxed), self.files.load(Ordering::Relaxed));
+            let used = if files > self.limits.memory.0 / 4 {
+                format!("{} and more, {} of it by files,", ByteSize(peak.saturating_add(files)), ByteSize(files))
+            } else {
+                format!("{} and more", ByteSize(peak))
+            };
+            self.reach(LimitName::Memory, self.limits.memory.to_string(), used)
         })
     }
 

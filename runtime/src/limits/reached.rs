@@ -22,7 +22,7 @@ impl LimitReached {
         match self.limit {
             LimitName::Compute => "do less work per command, or use a preset with more `compute`",
             LimitName::Wall => "split the work into several commands, or use a preset with a longer `wall` time",
-            LimitName::Memory => "work on the data in pieces, or use a preset with more `memory`",
+            LimitName::Memory => "work on the data in pieces, keep the sandbox in a file, or use a preset with more `memory`",
             LimitName::Output => "write the output to a file and read the part you need",
             LimitName::Disk | LimitName::File | LimitName::Inodes => "remove files you no longer need, or use a wider preset",
             LimitName::Processes | LimitName::ProcessStarts => "start fewer programs: shell builtins cost none",
