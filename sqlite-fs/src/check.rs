@@ -4,6 +4,7 @@ use rusqlite::{Connection, Row};
 
 use crate::database::Database;
 use crate::error::{Error, Fault};
+use crate::known;
 use crate::quota::Quota;
 
 /// Violations listed per rule.
@@ -24,6 +25,10 @@ impl std::fmt::Display for Violation {
     }
 }
 
+const ROOT_HAS_NO_NAME: &str = "root has no name";
+const ONE_NAME: &str = "directory has one name";
+const BELOW_ROOT: &str = "directory is below the root";
+
 /// A rule: its name, and a query whose rows are its violations, each one text.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -38,7 +43,7 @@ pub(crate) const RULES: &[Rule] = &[
         query: "SELECT 'inode 1 is missing or no directory'
                 WHERE NOT EXISTS (SELECT 1 FROM fs_inode WHERE ino=1 AND (mode & 61440)=16384)",
     },
-    Rule { name: "root has no name", query: "SELECT 'entry ' || id FROM fs_dentry WHERE ino=1" },
+    Rule { name: ROOT_HAS_NO_NAME, query: "SELECT 'entry ' || id FROM fs_dentry WHERE ino=1" },
     Rule {
         name: "inode values",
         query: "SELECT 'inode ' || ino FROM fs_inode WHERE ino<1 OR typeof(mode)<>'integer' OR mode NOT BETWEEN 0 AND 65535
@@ -79,12 +84,12 @@ pub(crate) const RULES: &[Rule] = &[
         query: "SELECT 'inode ' || ino FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)",
     },
     Rule {
-        name: "directory has one name",
+        name: ONE_NAME,
         query: "SELECT 'directory ' || ino FROM fs_inode WHERE (mode & 61440)=16384
                 AND ino IN (SELECT ino FROM fs_dentry GROUP BY ino HAVING count(*)>1)",
     },
     Rule {
-        name: "directory is below the root",
+        name: BELOW_ROOT,
         query: "WITH RECURSIVE below(ino, depth) AS (SELECT 1, 0 UNION SELECT d.ino, depth+1 FROM below
                   JOIN fs_dentry d ON d.parent_ino=below.ino JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384
                   WHERE depth<=?3)
@@ -157,7 +162,7 @@ impl Database {
             let mut violations = engine(connection)?;
             if violations.is_empty() {
                 violations = schema_objects(connection)?;
-                violations.extend(rules(connection, chunk_bytes)?);
+                violations.extend(rules(connection, chunk_bytes, || reader.refill())?);
             }
             Ok(violations)
         })?)
@@ -177,11 +182,17 @@ fn collect(
     Ok(violations)
 }
 
-/// What SQLite itself says about pages and indexes.
-pub(crate) fn engine(connection: &Connection) -> Result<Vec<Violation>, Fault> {
-    let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
-    let mut violations = collect("page structure", statement.query([])?, |row| row.get(0))?;
+/// What SQLite itself says about the pages of our tables and their indexes. Those of somebody else may be anything.
+fn engine(connection: &Connection) -> Result<Vec<Violation>, Fault> {
+    let mut violations = Vec::new();
+    for table in known::tables() {
+        if connection.table_exists(Some("main"), table)? {
+            let mut statement = connection.prepare(&format!("PRAGMA main.integrity_check({table})"))?;
+            violations.extend(collect("page structure", statement.query([])?, |row| row.get(0))?);
+        }
+    }
     violations.retain(|violation| violation.detail != "ok");
+    violations.truncate(LISTED);
     Ok(violations)
 }
 
@@ -193,18 +204,30 @@ fn schema_objects(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     Ok(collect("no active content", statement.query([])?, |row| row.get(0))?)
 }
 
-/// The rules about rows.
-pub(crate) fn rules(connection: &Connection, chunk_bytes: usize) -> Result<Vec<Violation>, Fault> {
-    let mut violations = Vec::new();
+/// The rules about rows; `before_each` is called before each of them.
+pub(crate) fn rules(connection: &Connection, chunk_bytes: usize, before_each: impl Fn()) -> Result<Vec<Violation>, Fault> {
+    let mut violations: Vec<Violation> = Vec::new();
     for rule in RULES {
+        // What it would walk is a tree only if the rules before it hold.
+        if rule.name == BELOW_ROOT && violations.iter().any(|found| matches!(found.rule, ROOT_HAS_NO_NAME | ONE_NAME)) {
+            continue;
+        }
+        before_each();
         let mut statement = connection.prepare(&format!("{} LIMIT {LISTED}", rule.query))?;
         let values = [crate::rows::signed(chunk_bytes as u64), Quota::NAME_MAX as i64, i64::from(Quota::DEPTH_MAX)];
         for (index, value) in (1..=statement.parameter_count()).zip(values) {
             statement.raw_bind_parameter(index, value)?;
         }
-        // A value of the wrong type makes the text NULL; the rule is broken all the same.
-        let text = |row: &Row<'_>| Ok(row.get::<_, Option<String>>(0)?.unwrap_or_else(|| "a row".to_owned()));
-        violations.extend(collect(rule.name, statement.raw_query(), text)?);
+        violations.extend(collect(rule.name, statement.raw_query(), detail)?);
     }
     Ok(violations)
+}
+
+/// Letters of a detail that are shown: a name or a key can be of any length.
+const DETAIL_LETTERS: usize = 200;
+
+// A value of the wrong type makes the text NULL, and text need not be UTF-8; the rule is broken all the same.
+fn detail(row: &Row<'_>) -> rusqlite::Result<String> {
+    let text = row.get_ref(0)?.as_str_or_null().unwrap_or_default();
+    Ok(text.map_or_else(|| "a row".to_owned(), |text| text.chars().take(DETAIL_LETTERS).collect()))
 }

@@ -74,5 +74,8 @@ impl Drop for Checkpoint {
 /// tries again.
 fn bring_back(path: PathBuf) {
     let Ok(connection) = Source::File(path).connect(OpenFlags::SQLITE_OPEN_READ_WRITE) else { return };
+    if crate::schema::harden(&connection).is_err() {
+        return;
+    }
     let _ = connection.execute_batch("PRAGMA synchronous=NORMAL; PRAGMA wal_checkpoint(PASSIVE);");
 }

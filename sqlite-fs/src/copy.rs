@@ -10,6 +10,7 @@ use crate::compat::Compat;
 use crate::database::Database;
 use crate::error::Error;
 use crate::options::{Durability, Options};
+use crate::patience::stored_bytes;
 use crate::schema;
 use crate::{gather, whiteout};
 
@@ -27,6 +28,9 @@ impl Default for Export {
         Self { history: true, secrets: false }
     }
 }
+
+/// Pages that a copy may have beside those that the size of its source explains.
+const COPY_PAGES: u64 = 1024;
 
 const FILES: &str = "
 DELETE FROM main.fs_inode;
@@ -79,7 +83,9 @@ impl Database {
         if let Some(layer) = gather::layer().and_then(|layer| layer.to_str().ok()) {
             uri.push_str(&format!("&vfs={layer}&gather=1"));
         }
-        let target = Connection::open_with_flags(uri, flags)?;
+        let mut target = Connection::open_with_flags(uri, flags)?;
+        let patience = self.shared.patience();
+        patience.watch(&mut target, || false)?;
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
         // A file that is thrown away on any error needs no journal, and its empty tables need not wait for the disk.
         target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
@@ -89,7 +95,16 @@ impl Database {
         }
         // The commit of the rows does: only then is everything written.
         target.execute_batch("PRAGMA main.synchronous=NORMAL;")?;
-        self.copy_rows(&target, export, compat)
+        patience.refill();
+        patience.explained(self.copy_rows(&target, export, compat))
+    }
+
+    /// The copy of damaged pages can be endless (T-SNAP-03): it gets no more room than the size of the source explains.
+    fn limit_copy(&self, target: &Connection) -> Result<(), Error> {
+        let Some(path) = self.path() else { return Ok(()) };
+        let page_bytes: i64 = target.query_row("PRAGMA main.page_size", [], |row| row.get(0))?;
+        let pages = stored_bytes(path).saturating_mul(3) / page_bytes.unsigned_abs().max(1) + COPY_PAGES;
+        Ok(target.query_row(&format!("PRAGMA main.max_page_count={pages}"), [], |_| Ok(()))?)
     }
 
     /// A second database with the same content, secrets and history included.
@@ -102,13 +117,19 @@ impl Database {
             }
             None => {
                 let fork = options.open()?;
-                fork.fill(|target| self.copy_rows(target, everything, None))?;
+                fork.fill(|store| {
+                    store.patience.refill_as(&self.shared.patience());
+                    let copied = self.copy_rows(&store.connection, everything, None);
+                    schema::limit_pages(&store.connection, &store.quota)?;
+                    store.patience.explained(copied)
+                })?;
                 Ok(fork)
             }
         }
     }
 
     fn copy_rows(&self, target: &Connection, export: Export, compat: Option<Compat>) -> Result<(), Error> {
+        self.limit_copy(target)?;
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
         let statements = match compat {
             Some(compat) => compat.rows(export),

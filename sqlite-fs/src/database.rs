@@ -13,12 +13,13 @@ use crate::interrupt::Interrupter;
 use crate::memory::Memory;
 use crate::memory::layer::Named;
 use crate::options::Options;
+use crate::patience::Patience;
 use crate::reader::Reader;
 use crate::schema::{self, Found};
-use crate::side::Side;
+use crate::side::{Left, Side};
 use crate::store::Store;
 use crate::transaction::Transaction;
-use crate::{Clock, calls, gather, medium};
+use crate::{beside, calls, gather, medium};
 
 /// Idle reader connections that are kept.
 const IDLE_READERS: usize = 4;
@@ -34,7 +35,7 @@ pub(crate) struct Shared {
     checkpoint: Option<Checkpoint>,
     /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
     /// write-ahead log into the file, and one that only reads cannot.
-    readers: Mutex<Vec<Connection>>,
+    readers: Mutex<Vec<(Connection, Patience)>>,
     slot: Mutex<Slot>,
     returned: Condvar,
     source: Source,
@@ -86,6 +87,13 @@ impl Source {
             }
         }
     }
+
+    fn patience(&self) -> Patience {
+        match self {
+            Self::File(path) => Patience::for_file(path),
+            Self::Memory(_) => Patience::endless(),
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -102,6 +110,7 @@ impl Database {
         let source = Source::of(&options)?;
         if let Some(path) = &options.path {
             medium::refuse_network(path)?;
+            beside::refuse_traps(path)?;
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
@@ -157,9 +166,9 @@ impl Database {
     }
 
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
-    pub(crate) fn fill(&self, work: impl FnOnce(&Connection) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn fill(&self, work: impl FnOnce(&Store) -> Result<(), Error>) -> Result<(), Error> {
         let store = lock(&self.shared.slot).store.take().ok_or(Error::Busy)?;
-        let result = work(&store.connection);
+        let result = work(&store);
         self.shared.return_store(store);
         result
     }
@@ -167,11 +176,11 @@ impl Database {
     /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
     pub fn reader(&self) -> Result<Reader, Error> {
         let idle = lock(&self.shared.readers).pop();
-        let connection = match idle {
-            Some(connection) => connection,
+        let (connection, patience) = match idle {
+            Some(idle) => idle,
             None => self.shared.connect_reader()?,
         };
-        Ok(Reader::new(connection, Arc::clone(&self.shared)))
+        Ok(Reader::new(connection, patience, Arc::clone(&self.shared)))
     }
 
     /// Ends the running operation of the transaction from another thread.
@@ -197,10 +206,17 @@ impl Shared {
         }
     }
 
-    fn connect_reader(&self) -> Result<Connection, Error> {
-        let connection = self.source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    fn connect_reader(&self) -> Result<(Connection, Patience), Error> {
+        let mut connection = self.source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let patience = self.source.patience();
+        patience.watch(&mut connection, || false)?;
         schema::tune_reader(&connection)?;
-        Ok(connection)
+        Ok((connection, patience))
+    }
+
+    /// As much work as copying this database can be.
+    pub(crate) fn patience(&self) -> Patience {
+        self.source.patience()
     }
 
     pub(crate) fn chunk_bytes(&self) -> usize {
@@ -243,10 +259,10 @@ impl Shared {
         }
     }
 
-    pub(crate) fn return_reader(&self, connection: Connection) {
+    pub(crate) fn return_reader(&self, connection: Connection, patience: Patience) {
         let mut idle = lock(&self.readers);
         if idle.len() < IDLE_READERS {
-            idle.push(connection);
+            idle.push((connection, patience));
         }
     }
 }
@@ -258,50 +274,61 @@ fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {
         Found::Ours => Ok(false),
         Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: FORMAT }),
         Found::Foreign(reason) => Err(Error::Foreign { path, reason }),
+        Found::Tampered(reason) => Err(Error::Tampered { path, reason }),
     }
 }
 
 fn open_for_reading(source: &Source, path: &Path) -> Result<usize, Error> {
-    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let patience = source.patience();
+    patience.watch(&mut connection, || false)?;
     schema::harden(&connection)?;
-    if refuse(schema::inspect(&connection)?, Some(path))? {
+    patience.explained(look_at(&connection, path))
+}
+
+fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
+    if refuse(schema::inspect(connection)?, Some(path))? {
         return Err(Error::Foreign { path: path.to_owned(), reason: "it is empty".to_owned() });
     }
-    schema::chunk_bytes(&connection)
+    schema::chunk_bytes(connection)
 }
 
 fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
-    let path = options.path.as_deref();
-    let (side, left) = match path.map(Side::acquire).transpose()? {
+    let (side, left) = match options.path.as_deref().map(Side::acquire).transpose()? {
         Some((side, left)) => (Some(side), left),
-        None => (None, crate::side::Left::default()),
+        None => (None, Left::default()),
     };
-    let clock: Arc<dyn Clock> = Arc::clone(&options.clock);
-    let connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    schema::tune_writer(&connection, path.is_some(), options.durability, options.secure_delete)?;
-    if path.is_none() {
-        schema::begin_at(&connection, clock.now())?;
-    } else if refuse(schema::inspect(&connection)?, path)? {
-        schema::use_log(&connection)?;
-        schema::create(&connection, clock.now())?;
-    } else {
-        // An export is in the plain mode, as is a file that another tool has changed.
-        schema::use_log(&connection)?;
-        if left.unclean {
-            quick_check(&connection)?;
-        }
-        schema::after_visit(&connection)?;
-        connection.execute_batch(format::SESSIONS)?;
-        if let Some(note) = &left.note {
-            calls::recover(&connection, note, clock.now())?;
-        }
-    }
-    schema::limit_pages(&connection, &options.quota)?;
-    let chunk_bytes = schema::chunk_bytes(&connection)?;
-    Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side)?)
+    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    let patience = source.patience();
+    let watch = interrupter.clone();
+    patience.watch(&mut connection, move || watch.stops_statement())?;
+    let chunk_bytes = patience.explained(set_up(&connection, options, &left, &patience))?;
+    Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side, patience))
 }
 
-fn quick_check(connection: &Connection) -> Result<(), Error> {
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict == "ok" { Ok(()) } else { Err(Error::Damaged(verdict)) }
+/// Makes a fresh database, or gets one ready that is there.
+fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Patience) -> Result<usize, Error> {
+    let path = options.path.as_deref();
+    let now = || options.clock.now();
+    schema::tune_writer(connection, path.is_some(), options.durability, options.secure_delete)?;
+    if path.is_none() {
+        schema::begin_at(connection, now())?;
+    } else if refuse(schema::inspect(connection)?, path)? {
+        schema::use_log(connection)?;
+        schema::create(connection, now())?;
+    } else {
+        patience.refill();
+        // An export is in the plain mode, as is a file that another tool has changed.
+        schema::use_log(connection)?;
+        if left.unclean {
+            schema::quick_check(connection)?;
+        }
+        schema::after_visit(connection)?;
+        connection.execute_batch(format::SESSIONS)?;
+        if let Some(note) = &left.note {
+            calls::recover(connection, note, now())?;
+        }
+    }
+    schema::limit_pages(connection, &options.quota)?;
+    schema::chunk_bytes(connection)
 }

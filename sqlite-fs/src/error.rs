@@ -45,6 +45,8 @@ pub enum FsError {
     NotEmpty,
     /// ELOOP
     Loop,
+    /// EUCLEAN: the rows contradict each other, as in a file that somebody tampered with.
+    Damaged,
 }
 
 impl FsError {
@@ -71,6 +73,7 @@ impl FsError {
             Self::NameTooLong => 36,
             Self::NotEmpty => 39,
             Self::Loop => 40,
+            Self::Damaged => 117,
         }
     }
 }
@@ -97,6 +100,7 @@ impl std::fmt::Display for FsError {
             Self::NameTooLong => "file name too long",
             Self::NotEmpty => "directory not empty",
             Self::Loop => "too many levels of symbolic links",
+            Self::Damaged => "the database is damaged here",
         })
     }
 }
@@ -151,6 +155,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is missing.
+        reason: String,
+    },
+    /// The file is one of ours, and something in it or beside it would act when it is used.
+    #[error("cannot open `{}` as it is: {reason}", path.display())]
+    Tampered {
+        /// The file.
+        path: PathBuf,
+        /// What would act.
         reason: String,
     },
     /// The file was made by a newer version.
@@ -224,13 +236,16 @@ impl Error {
             Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
             Self::Busy => "wait for the running command, or give it a shorter deadline",
             Self::ReadOnly => "open the database without `read_only`",
-            Self::Foreign { .. } => "import the file: its rows are checked and copied into a fresh database",
+            Self::Foreign { .. } | Self::Tampered { .. } => {
+                "import the file: its rows are checked and copied into a fresh database"
+            }
             Self::TooNew { .. } => "use a newer version",
             Self::Damaged(_) => "restore an exported snapshot",
             Self::RolledBack(_) => "the state before the command is intact; run it again",
             Self::Conflict { .. } => "read the key again and repeat",
             Self::DiskFull(_) => "free some space; the state before the command is intact",
             Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => "delete files, or raise the quota",
+            Self::Fs { source: FsError::Damaged, .. } => "`check` lists what is wrong; restore an exported snapshot",
             _ => return None,
         })
     }
@@ -252,10 +267,30 @@ impl From<rusqlite::Error> for Error {
             Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull(error),
             Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            _ if tells_of_damage(&error) => Self::Damaged(error.to_string()),
             _ => Self::Sqlite(error),
         }
     }
+}
+
+/// Whether an error means that the file does not hold what it must: damaged pages, or a value of the wrong type.
+fn tells_of_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as Sql;
+    match error.sqlite_error_code() {
+        Some(code) => matches!(code, rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase),
+        None => matches!(
+            error,
+            Sql::InvalidColumnType(..)
+                | Sql::FromSqlConversionFailure(..)
+                | Sql::IntegralValueOutOfRange(..)
+                | Sql::Utf8Error(..)
+        ),
+    }
+}
+
+/// The error for rows that contradict what the format promises.
+pub(crate) fn damaged(what: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(what.into()))
 }
 
 /// What an operation inside the store fails with: the guest's own mistake, or SQLite.
@@ -275,6 +310,7 @@ impl Fault {
                 Some(rusqlite::ErrorCode::ReadOnly) => FsError::ReadOnly,
                 Some(rusqlite::ErrorCode::TooBig) => FsError::FileTooBig,
                 Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => FsError::Busy,
+                _ if tells_of_damage(error) => FsError::Damaged,
                 _ => FsError::Io,
             },
         }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, FsError};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
-use crate::path::{self, Last, Open, Opened, Resolved, Tree};
+use crate::path::{self, Bounds, Last, Open, Opened, Resolved, Tree};
 use crate::transaction::Transaction;
 
 /// Entries fetched at a time.
@@ -140,23 +140,36 @@ impl<'a, V: Volume> Fs<'a, V> {
     }
 
     /// Everything below a directory, and the path itself first: paths as given, names in order, links not followed.
+    ///
+    /// A directory that is met twice is reported as damage, with its path.
     pub fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Error> {
-        self.act("walk", path, || {
-            let (top, _) = self.find(path, Last::NoFollow)?;
-            let mut found = Vec::new();
-            let mut left = vec![(path.to_owned(), top)];
-            while let Some((path, ino)) = left.pop() {
-                let stat = self.volume.stat(ino)?;
-                if stat.is_dir() {
-                    let mut entries = self.entries(ino)?;
-                    entries.sort_by(|a, b| b.name.cmp(&a.name));
-                    let slash = if path.ends_with('/') { "" } else { "/" };
-                    left.extend(entries.into_iter().map(|entry| (format!("{path}{slash}{}", entry.name), entry.ino)));
+        let mut at = path.to_owned();
+        self.volume.at_once(|| self.walk_from(path, &mut at)).map_err(|source| Error::Fs { operation: "walk", path: at, source })
+    }
+
+    // `at` is where it is, for the error.
+    fn walk_from(&self, path: &str, at: &mut String) -> Result<Vec<(String, Stat)>, FsError> {
+        let (top, _) = self.find(path, Last::NoFollow)?;
+        let mut bounds = Bounds::default();
+        let mut found = Vec::new();
+        let mut left = vec![(path.to_owned(), top, 0)];
+        while let Some((path, ino, depth)) = left.pop() {
+            at.clone_from(&path);
+            let stat = self.volume.stat(ino)?;
+            if stat.is_dir() {
+                bounds.enter(ino, depth)?;
+                let mut entries = self.entries(ino)?;
+                entries.sort_by(|a, b| b.name.cmp(&a.name));
+                let slash = if path.ends_with('/') { "" } else { "/" };
+                for entry in entries {
+                    let path = format!("{path}{slash}{}", entry.name);
+                    bounds.keep(&path)?;
+                    left.push((path, entry.ino, depth + 1));
                 }
-                found.push((path, stat));
             }
-            Ok(found)
-        })
+            found.push((path, stat));
+        }
+        Ok(found)
     }
 
     /// The target of a symbolic link.
@@ -290,6 +303,8 @@ impl Fs<'_, Transaction> {
             if let Some(below) = below {
                 match self.volume.rmdir(dir, &below.1) {
                     Ok(()) => {}
+                    // One that is above itself would be emptied for ever.
+                    Err(FsError::NotEmpty) if stack.iter().any(|(dir, _)| *dir == below.0) => return Err(FsError::Damaged),
                     Err(FsError::NotEmpty) => stack.push(below),
                     Err(error) => return Err(error),
                 }

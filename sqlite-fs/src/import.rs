@@ -112,7 +112,7 @@ impl Database {
             store.take_calls(source, &mut imported)?;
             store.run(Store::settle)?;
             let chunk_bytes = store.chunk_bytes();
-            let violations = store.run(|store| check::rules(&store.connection, chunk_bytes))?;
+            let violations = store.run(|store| check::rules(&store.connection, chunk_bytes, || store.patience.refill()))?;
             match violations.into_iter().next() {
                 None => Ok(imported),
                 Some(violation) => Err(refused(violation.rule, violation.detail)),

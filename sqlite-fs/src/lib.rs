@@ -16,6 +16,7 @@
 //!
 //! Knows nothing of wasm, processes or descriptors.
 
+mod beside;
 mod calls;
 mod check;
 mod checkpoint;
@@ -30,12 +31,14 @@ mod fs;
 mod gather;
 mod import;
 mod interrupt;
+mod known;
 mod kv;
 mod medium;
 mod memory;
 mod node;
 mod options;
 pub mod path;
+mod patience;
 mod quota;
 mod reader;
 mod rows;

@@ -94,6 +94,11 @@ impl Stat {
     }
 }
 
+/// Whether a text can be one name in a directory: whatever else were taken for one could lead elsewhere.
+pub(crate) fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() <= crate::Quota::NAME_MAX
+}
+
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

@@ -2,12 +2,48 @@
 //!
 //! Generic over [`Tree`], so that whoever joins several trees (mounts) into one walks them with the same rules.
 
-use crate::{FileType, FsError};
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use crate::{FileType, FsError, Quota};
 
 /// Longest path in bytes, without the terminating zero that C adds.
 pub const PATH_MAX: usize = 4095;
 /// Most symbolic links followed in one walk.
 pub const LINKS_MAX: u32 = 40;
+
+/// Bytes of paths that one walk keeps: a million files with long names. A deep tree of long names has paths that are many
+/// times as long as its rows.
+const PATHS_MAX: usize = 256 << 20;
+
+/// Makes a walk over a whole tree end whatever its rows say: a directory is entered once, no deeper than a tree can be, and
+/// what is remembered has a limit (T-SNAP-02).
+#[derive(Debug)]
+pub struct Bounds<N> {
+    entered: HashSet<N>,
+    bytes: usize,
+}
+
+impl<N> Default for Bounds<N> {
+    fn default() -> Self {
+        Self { entered: HashSet::new(), bytes: 0 }
+    }
+}
+
+impl<N: Eq + Hash> Bounds<N> {
+    /// Enters a directory, so many levels below the root or the start of the walk. [`FsError::Damaged`] if it was entered
+    /// before, or is deeper than any directory that was made here.
+    pub fn enter(&mut self, directory: N, depth: usize) -> Result<(), FsError> {
+        let is_new = self.entered.insert(directory);
+        if is_new && depth <= Quota::DEPTH_MAX as usize { Ok(()) } else { Err(FsError::Damaged) }
+    }
+
+    /// Keeps a path. [`FsError::FileTooBig`] if there is no more room.
+    pub fn keep(&mut self, path: &str) -> Result<(), FsError> {
+        self.bytes = self.bytes.saturating_add(path.len());
+        if self.bytes <= PATHS_MAX { Ok(()) } else { Err(FsError::FileTooBig) }
+    }
+}
 
 /// What the walk needs to know of a tree.
 pub trait Tree {

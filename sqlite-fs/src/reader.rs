@@ -12,6 +12,7 @@ use crate::fs::{Fs, Volume};
 use crate::kv::{self, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
 use crate::path::Tree;
+use crate::patience::Patience;
 use crate::quota::{Counts, Usage};
 use crate::rows;
 use crate::sessions;
@@ -19,14 +20,14 @@ use crate::sessions;
 /// Reads what is committed. Each call sees one state, also when it needs many rows; the next call sees the newest.
 pub struct Reader {
     /// `None` only while dropping.
-    connection: Option<Connection>,
+    connection: Option<(Connection, Patience)>,
     shared: Arc<Shared>,
     depth: Cell<u32>,
 }
 
 impl Reader {
-    pub(crate) fn new(connection: Connection, shared: Arc<Shared>) -> Self {
-        Self { connection: Some(connection), shared, depth: Cell::new(0) }
+    pub(crate) fn new(connection: Connection, patience: Patience, shared: Arc<Shared>) -> Self {
+        Self { connection: Some((connection, patience)), shared, depth: Cell::new(0) }
     }
 
     /// Operations on paths.
@@ -70,22 +71,34 @@ impl Reader {
         Ok(self.rows(|connection| Ok(rows::counts(connection)?))?)
     }
 
+    /// Lets a longer operation go on with its next part.
+    pub(crate) fn refill(&self) {
+        if let Some((_, patience)) = &self.connection {
+            patience.refill();
+        }
+    }
+
     /// Runs `work` on one state.
     pub(crate) fn rows<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
-        let connection = self.connection.as_ref().ok_or(FsError::Io)?;
+        let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
+        patience.refill();
         if self.depth.get() > 0 {
             return work(connection);
         }
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
-        let result = work(connection);
+        let result = work(connection).map_err(|fault| patience.explain(fault));
         self.depth.set(0);
         connection.prepare_cached("COMMIT")?.execute([])?;
         result
     }
 
     fn node(&self, ino: Ino) -> Result<Stat, Fault> {
-        self.rows(|connection| Ok(rows::inode(connection, ino)?.ok_or(FsError::NoEntry)?))
+        self.rows(|connection| {
+            let stat = rows::inode(connection, ino)?.ok_or(FsError::NoEntry)?;
+            rows::check_size(connection, &stat)?;
+            Ok(stat)
+        })
     }
 }
 
@@ -138,8 +151,8 @@ impl Volume for Reader {
                 let start = usize::try_from(at % chunk).unwrap_or(0);
                 let len = rest.len().min(self.shared.chunk_bytes() - start);
                 let Some(out) = rest.get_mut(..len) else { break };
-                if !rows::part(connection, ino, at / chunk, start, out)? {
-                    out.fill(0);
+                if rows::part(connection, ino, at / chunk, start, out)? != Some(len) {
+                    return Err(rows::short_chunk(ino, at / chunk).into());
                 }
                 done += len;
             }
@@ -165,8 +178,8 @@ impl Volume for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.shared.return_reader(connection);
+        if let Some((connection, patience)) = self.connection.take() {
+            self.shared.return_reader(connection, patience);
         }
     }
 }

@@ -1,8 +1,13 @@
 //! The statements that read rows, shared by the writing store and by readers.
+//!
+//! Whoever made the file may have lied (T-SNAP-02): types, ranges and names are checked as they are read, and a lie is
+//! damage, never a value made up instead.
 
-use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
-use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat};
+use crate::error::damaged;
+use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat, is_name};
 use crate::quota::{Counts, Usage};
 
 const NANOS: i64 = 1_000_000_000;
@@ -21,6 +26,27 @@ pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// A number that must be one and in its range.
+fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize, of: &'static str) -> rusqlite::Result<T> {
+    let number = row.get_ref(column)?.as_i64().map_err(|_| damaged(format!("{of} is not a number")))?;
+    T::try_from(number).map_err(|_| damaged(format!("{of} is {number}")))
+}
+
+/// The number of an inode in an entry.
+fn ino(row: &Row<'_>, column: usize) -> rusqlite::Result<Ino> {
+    number(row, column, "the inode number of an entry")
+}
+
+/// A name in a directory. The one place where names come out of a file: nothing after it can be led elsewhere by one.
+fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    let name = row.get_ref(column)?.as_str().map_err(|_| damaged("a name is not text"))?;
+    if is_name(name) {
+        Ok(name)
+    } else {
+        Err(damaged(format!("invalid name `{}`", name.escape_debug().take(64).collect::<String>())))
+    }
+}
+
 pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<Stat>> {
     connection
         .prepare_cached(
@@ -28,18 +54,18 @@ pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Optio
              FROM fs_inode WHERE ino=?1",
         )?
         .query_row([signed(ino)], |row| {
-            let mode = u32::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
-            let stored = u32::try_from(row.get::<_, i64>(1)?).unwrap_or(1);
+            let mode = u32::from(number::<u16>(row, 0, "the mode of an inode")?);
+            let stored: u32 = number(row, 1, "the link count of an inode")?;
             // Other writers store 1 or 2 for every directory.
             let nlink = if mode & S_IFMT == S_IFDIR { stored.max(2) } else { stored };
             Ok(Stat {
                 ino,
                 mode,
                 nlink,
-                uid: u32::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-                gid: u32::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+                uid: number(row, 2, "the owner of an inode")?,
+                gid: number(row, 3, "the group of an inode")?,
                 rdev: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
-                size: u64::try_from(row.get::<_, i64>(5)?).unwrap_or(0),
+                size: number(row, 5, "the size of an inode")?,
                 atime: join(row.get(6)?, row.get(7)?),
                 mtime: join(row.get(8)?, row.get(9)?),
                 ctime: join(row.get(10)?, row.get(11)?),
@@ -48,19 +74,34 @@ pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Optio
         .optional()
 }
 
+/// Up to this size an inode's word is taken: reading finds out soon enough.
+const SIZE_TRUSTED: u64 = 1 << 20;
+
+/// Refuses a file that claims to be larger than the whole database: every byte of a file is stored, zeros too.
+pub(crate) fn check_size(connection: &Connection, stat: &Stat) -> rusqlite::Result<()> {
+    if stat.size <= SIZE_TRUSTED || !stat.is_file() {
+        return Ok(());
+    }
+    let pragma = |sql: &str| connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0));
+    let stored = pragma("PRAGMA page_count")?.saturating_mul(pragma("PRAGMA page_size")?);
+    if signed(stat.size) <= stored {
+        return Ok(());
+    }
+    Err(damaged(format!("inode {} claims {} bytes, and the whole database has {stored}", stat.ino, stat.size)))
+}
+
 pub(crate) fn dentry(connection: &Connection, dir: Ino, name: &str) -> rusqlite::Result<Option<Ino>> {
     connection
         .prepare_cached("SELECT ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
-        .query_row(params![signed(dir), name], |row| row.get::<_, i64>(0))
+        .query_row(params![signed(dir), name], |row| ino(row, 0))
         .optional()
-        .map(|found| found.and_then(|ino| u64::try_from(ino).ok()))
 }
 
 /// One place where an inode is; scans the table, so the answer is worth remembering.
-pub(crate) fn place(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<(Ino, String)>> {
+pub(crate) fn place(connection: &Connection, of: Ino) -> rusqlite::Result<Option<(Ino, String)>> {
     connection
         .prepare_cached("SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 LIMIT 1")?
-        .query_row([signed(ino)], |row| Ok((u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0), row.get(1)?)))
+        .query_row([signed(of)], |row| Ok((ino(row, 0)?, name(row, 1)?.to_owned())))
         .optional()
 }
 
@@ -77,15 +118,19 @@ pub(crate) fn entries(
          WHERE d.parent_ino=?1 AND d.id>?2 ORDER BY d.id LIMIT ?3",
     )?;
     let mut rows = statement.query(params![signed(dir), signed(cookie), signed(limit as u64)])?;
-    let mut entries = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
     while let Some(row) = rows.next()? {
-        let ino = row.get_ref(2)?.as_i64()?.try_into().unwrap_or(0);
-        let kind = match row.get_ref(3)?.as_i64_or_null()? {
-            Some(mode) => FileType::of_mode(mode.try_into().unwrap_or(0)),
-            None => kind_of(ino),
+        let ino = ino(row, 2)?;
+        let kind = match row.get_ref(3)? {
+            ValueRef::Null => kind_of(ino),
+            _ => FileType::of_mode(u32::from(number::<u16>(row, 3, "the mode of an inode")?)),
         };
-        let cookie = row.get_ref(0)?.as_i64()?.try_into().unwrap_or(0);
-        entries.push(Entry { name: row.get_ref(1)?.as_str()?.to_owned(), ino, kind, cookie });
+        let cookie = number(row, 0, "the number of an entry")?;
+        // Damaged pages can show a row again and again.
+        if entries.last().is_some_and(|last| last.cookie >= cookie) {
+            return Err(damaged(format!("the entries of directory {dir} are out of order")));
+        }
+        entries.push(Entry { name: name(row, 1)?.to_owned(), ino, kind, cookie });
     }
     Ok(entries)
 }
@@ -94,26 +139,36 @@ pub(crate) fn has_entries(connection: &Connection, dir: Ino) -> rusqlite::Result
     connection.prepare_cached("SELECT 1 FROM fs_dentry WHERE parent_ino=?1 LIMIT 1")?.exists([signed(dir)])
 }
 
-/// Hands the stored bytes of a chunk to `take`; `None` if there is no such row.
+/// Hands the stored bytes of a chunk to `take`; `None` if there is no such row. A longer one than a chunk is not read.
 pub(crate) fn chunk<T>(
     connection: &Connection,
     ino: Ino,
     index: u64,
+    chunk_bytes: usize,
     take: impl FnOnce(&[u8]) -> T,
 ) -> rusqlite::Result<Option<T>> {
-    let mut statement = connection.prepare_cached("SELECT data FROM fs_data WHERE ino=?1 AND chunk_index=?2")?;
-    let mut rows = statement.query(params![signed(ino), signed(index)])?;
+    let mut statement =
+        connection.prepare_cached("SELECT iif(length(data)<=?3, data, NULL) FROM fs_data WHERE ino=?1 AND chunk_index=?2")?;
+    let mut rows = statement.query(params![signed(ino), signed(index), signed(chunk_bytes as u64)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(take(row.get_ref(0)?.as_bytes()?)))
+    let data = row.get_ref(0)?.as_bytes().map_err(|_| damaged(format!("inode {ino}: chunk {index} is longer than a chunk")))?;
+    Ok(Some(take(data)))
 }
 
-/// Reads a stored chunk or a part of it: only the pages that have it, and without a copy in between. Whether there is such a row.
-pub(crate) fn part(connection: &Connection, ino: Ino, index: u64, start: usize, out: &mut [u8]) -> rusqlite::Result<bool> {
+/// Reads a stored chunk or a part of it: only the pages that have it, and without a copy in between. Returns how many
+/// bytes of `out` are stored; the rest is zeros. `None` if there is no such row.
+pub(crate) fn part(
+    connection: &Connection,
+    ino: Ino,
+    index: u64,
+    start: usize,
+    out: &mut [u8],
+) -> rusqlite::Result<Option<usize>> {
     let row: Option<i64> = connection
         .prepare_cached("SELECT rowid FROM fs_data WHERE ino=?1 AND chunk_index=?2")?
         .query_row(params![signed(ino), signed(index)], |row| row.get(0))
         .optional()?;
-    let Some(row) = row else { return Ok(false) };
+    let Some(row) = row else { return Ok(None) };
     let blob = connection.blob_open(MAIN_DB, c"fs_data", c"data", row, true)?;
     let stored = blob.len().saturating_sub(start).min(out.len());
     let (head, tail) = out.split_at_mut(stored);
@@ -121,7 +176,12 @@ pub(crate) fn part(connection: &Connection, ino: Ino, index: u64, start: usize, 
         blob.read_at_exact(head, start)?;
     }
     tail.fill(0);
-    Ok(true)
+    Ok(Some(stored))
+}
+
+/// The error for a chunk that is shorter than its file says. Every byte of a file is stored, so none is made up for it.
+pub(crate) fn short_chunk(ino: Ino, index: u64) -> rusqlite::Error {
+    damaged(format!("inode {ino}: chunk {index} is missing or too short"))
 }
 
 /// Copies from `start` on and fills the rest with zeros.
@@ -133,13 +193,29 @@ pub(crate) fn copy(data: &[u8], start: usize, out: &mut [u8]) {
     tail.fill(0);
 }
 
+/// Longest target of a symbolic link.
+pub(crate) const TARGET_MAX: usize = 4095;
+
 pub(crate) fn target(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<String>> {
-    connection.prepare_cached("SELECT target FROM fs_symlink WHERE ino=?1")?.query_row([signed(ino)], |row| row.get(0)).optional()
+    connection
+        .prepare_cached("SELECT target FROM fs_symlink WHERE ino=?1")?
+        .query_row([signed(ino)], |row| {
+            let target = row.get_ref(0)?.as_str().map_err(|_| damaged(format!("the target of link {ino} is not text")))?;
+            if target.is_empty() || target.len() > TARGET_MAX || target.contains('\0') {
+                return Err(damaged(format!("the target of link {ino} is empty, too long or has a zero byte")));
+            }
+            Ok(target.to_owned())
+        })
+        .optional()
 }
 
+/// Rows are counted one by one, not by `count(*)`: that walks pages inside SQLite, where nothing can stop it, and damaged
+/// pages can lead it round in circles. `total` does not overflow.
 pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
     connection
-        .prepare_cached("SELECT count(*), coalesce(sum(size) FILTER (WHERE (mode & 61440)=32768), 0) FROM fs_inode")?
+        .prepare_cached(
+            "SELECT coalesce(sum(1), 0), CAST(total(size) FILTER (WHERE (mode & 61440)=32768) AS INTEGER) FROM fs_inode",
+        )?
         .query_row([], |row| {
             Ok(Usage {
                 inodes: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
@@ -156,17 +232,23 @@ pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
         files: of_type(S_IFREG)?,
         directories: of_type(S_IFDIR)?,
         symlinks: of_type(S_IFLNK)?,
-        keys: number("SELECT count(*) FROM kv_store")?,
-        calls: number("SELECT count(*) FROM tool_calls")?,
-        database_bytes: number("PRAGMA page_count")? * number("PRAGMA page_size")?,
+        keys: number("SELECT coalesce(sum(1), 0) FROM kv_store")?,
+        calls: number("SELECT coalesce(sum(1), 0) FROM tool_calls")?,
+        database_bytes: number("PRAGMA page_count")?.saturating_mul(number("PRAGMA page_size")?),
         format: number("PRAGMA user_version")?,
     })
 }
 
+/// The largest inode number: what every SDK can hold in its number type.
+pub(crate) const INO_MAX: u64 = 1 << 53;
+
 /// The next free inode number.
 pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     let last: i64 = connection.prepare_cached("SELECT coalesce(max(ino), 1) FROM fs_inode")?.query_row([], |row| row.get(0))?;
-    Ok(u64::try_from(last).unwrap_or(1).max(1) + 1)
+    match u64::try_from(last.max(1)) {
+        Ok(last) if last < INO_MAX => Ok(last + 1),
+        _ => Err(damaged(format!("inode {last} leaves no room for new ones"))),
+    }
 }
 
 /// The next free number of a call.

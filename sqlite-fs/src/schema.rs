@@ -3,13 +3,14 @@
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Error;
 use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
-use crate::rows;
+use crate::{known, rows};
 
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
@@ -18,8 +19,27 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
+/// What SQLite takes from a file, and for one statement of ours. The longest honest value is what a command printed, 64 MB
+/// under the widest preset; the rest is several times what our own statements need.
+const LIMITS: &[(Limit, i32)] = &[
+    (Limit::SQLITE_LIMIT_LENGTH, 128 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
+    (Limit::SQLITE_LIMIT_COLUMN, 100),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
+    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 10),
+    (Limit::SQLITE_LIMIT_FUNCTION_ARG, 10),
+    (Limit::SQLITE_LIMIT_ATTACHED, 1),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
+    (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 32),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
+
 /// Closes the doors that a hostile file could come through, before anything is read.
 pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    for (limit, value) in LIMITS {
+        connection.set_limit(*limit, *value)?;
+    }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -111,7 +131,7 @@ pub(crate) fn put_right(connection: &Connection) -> rusqlite::Result<usize> {
 
 /// Puts a file of ours right after one of AgentFS's SDKs had it open. They leave a mark: the indexes that they add, which
 /// go again, so that the next visit is seen too.
-pub(crate) fn after_visit(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn after_visit(connection: &Connection) -> Result<(), Error> {
     const VISITED: &str =
         "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name IN ('tool_calls', 'kv_store') AND sql NOT NULL";
     let mut statement = connection.prepare(VISITED)?;
@@ -120,12 +140,28 @@ pub(crate) fn after_visit(connection: &Connection) -> rusqlite::Result<()> {
     if indexes.is_empty() {
         return Ok(());
     }
+    // Dropping an index walks its pages where nothing can stop it.
+    quick_check(connection)?;
     let transaction = connection.unchecked_transaction()?;
     for index in indexes {
         transaction.execute_batch(&format!("DROP INDEX \"{}\"", index.replace('"', "\"\"")))?;
     }
     put_right(&transaction)?;
-    transaction.commit()
+    Ok(transaction.commit()?)
+}
+
+/// Looks at the pages of our own tables and their indexes. Those of somebody else may be anything, and are not touched.
+pub(crate) fn quick_check(connection: &Connection) -> Result<(), Error> {
+    for table in known::tables() {
+        if !connection.table_exists(Some("main"), table)? {
+            continue;
+        }
+        let verdict: String = connection.query_row(&format!("PRAGMA main.quick_check({table})"), [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(Error::Damaged(verdict));
+        }
+    }
+    Ok(())
 }
 
 /// Room beside the files: keys and history are in no quota.
@@ -159,20 +195,28 @@ pub(crate) enum Found {
     Ours,
     TooNew(i64),
     Foreign(String),
+    Tampered(String),
 }
 
 /// Looks at a file without changing it.
 pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    let id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    if tables == 0 && id == 0 {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    let id = number("application_id")?;
+    if id == 0 && !connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1")?.exists([])? {
         return Ok(Found::Empty);
     }
     if id != APPLICATION_ID {
         return Ok(Found::Foreign("its application id is another".to_owned()));
     }
-    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    Ok(if format > FORMAT { Found::TooNew(format) } else { Found::Ours })
+    let format = number("user_version")?;
+    if format > FORMAT {
+        return Ok(Found::TooNew(format));
+    }
+    let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
+    if encoding != "UTF-8" {
+        return Ok(Found::Tampered(format!("its text is in {encoding}")));
+    }
+    Ok(known::stranger(connection)?.map_or(Found::Ours, Found::Tampered))
 }
 
 /// The chunk size that the file says.

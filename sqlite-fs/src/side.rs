@@ -42,7 +42,7 @@ impl Side {
         let path = Self::path_for(database);
         let disk = |source| Error::Disk { path: path.clone(), source };
         loop {
-            let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(disk)?;
+            let mut file = open(&path).map_err(disk)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -55,7 +55,7 @@ impl Side {
                 continue;
             }
             let mut left = Vec::new();
-            file.read_to_end(&mut left).map_err(disk)?;
+            (&mut file).take(NOTE_AT + NOTE_MAX as u64).read_to_end(&mut left).map_err(disk)?;
             let left = Left { unclean: !left.is_empty(), note: note(&left) };
             let mut side = Self { file, path: path.clone(), noted: false };
             let line = format!("{:<31}\n", std::process::id());
@@ -100,6 +100,21 @@ impl Drop for Side {
         // Removed while still locked: whoever waits finds that the path is another file by then.
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Opens the file, made if it is missing. What else lies at its path was put there by somebody: a link would have us write
+/// elsewhere, and a pipe would have us wait (T-SNAP-04).
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("it is not a file")) }
 }
 
 fn holder(file: &mut File) -> Option<u32> {

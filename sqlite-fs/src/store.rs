@@ -25,6 +25,7 @@ use crate::interrupt::Interrupter;
 use crate::memory::{Memory, MemoryBudget};
 use crate::node::Ino;
 use crate::options::Options;
+use crate::patience::Patience;
 use crate::quota::{Quota, Usage};
 use crate::rows;
 use crate::side::Side;
@@ -67,6 +68,7 @@ pub(crate) struct Store {
     pub(crate) quota: Quota,
     cache_bytes: usize,
     pub(crate) interrupter: Interrupter,
+    pub(crate) patience: Patience,
     pub(crate) side: Option<Side>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
@@ -114,20 +116,20 @@ pub(crate) struct Mark {
 
 impl Store {
     pub(crate) fn new(
-        mut connection: Connection,
+        connection: Connection,
         chunk_bytes: usize,
         options: &Options,
         interrupter: Interrupter,
         side: Option<Side>,
-    ) -> rusqlite::Result<Self> {
-        let watch = interrupter.clone();
-        connection.progress_handler(1000, Some(move || watch.stops_statement()))?;
-        Ok(Self {
+        patience: Patience,
+    ) -> Self {
+        Self {
             connection,
             clock: Arc::clone(&options.clock),
             quota: options.quota,
             cache_bytes: options.cache,
             interrupter,
+            patience,
             side,
             open_calls: Vec::new(),
             next_call: None,
@@ -151,7 +153,7 @@ impl Store {
             savepoints: 0,
             memory: None,
             lost: None,
-        })
+        }
     }
 
     /// Runs one operation: starts the SQLite transaction if it is the first, and notes if SQLite gave it up.
@@ -162,10 +164,11 @@ impl Store {
         if self.interrupter.take() {
             return Err(FsError::Interrupted.into());
         }
+        self.patience.refill();
         if !self.began {
             self.start()?;
         }
-        let result = work(self);
+        let result = work(self).map_err(|fault| self.patience.explain(fault));
         if let Err(Fault::Sql(error)) = &result {
             if self.connection.is_autocommit() {
                 self.lost = Some(error.to_string());
@@ -260,6 +263,7 @@ impl Store {
         }
         if self.began {
             self.interrupter.clear();
+            self.patience.refill();
             if let Err(fault) = self.write_all() {
                 self.rollback();
                 return Err(fault.into());

@@ -8,14 +8,11 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::source::Source;
 use super::{Import, Imported, quota, refused};
 use crate::error::{Error, FsError};
-use crate::node::{FileType, Ino, S_IFMT, Stat};
-use crate::quota::Quota;
-use crate::rows::{join, signed, split};
+use crate::node::{FileType, Ino, S_IFMT, Stat, is_name};
+use crate::rows::{INO_MAX, join, signed, split};
 use crate::schema;
 use crate::store::Store;
 
-/// Inode numbers beyond what every SDK can hold in its number type are not taken in.
-const INO_MAX: i64 = 1 << 53;
 /// Permissions that are kept: no set-user-id, no set-group-id.
 const MODE_MASK: u32 = 0o1777;
 /// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
@@ -61,7 +58,7 @@ fn number(row: &Row<'_>, index: usize) -> Result<u32, Error> {
 /// One inode as the file says it; `None` for a device, pipe or socket.
 fn inode(row: &Row<'_>) -> Result<(Ino, Option<Stat>), Error> {
     let ino = integer(row, 0, "inode values")?;
-    if !(1..=INO_MAX).contains(&ino) {
+    if !u64::try_from(ino).is_ok_and(|ino| (1..INO_MAX).contains(&ino)) {
         return Err(refused("inode values", format!("inode {ino}")));
     }
     let ino = ino.unsigned_abs();
@@ -108,8 +105,7 @@ impl Source {
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
-    let bad = matches!(name, "" | "." | "..") || name.contains(['/', '\0']) || name.len() > Quota::NAME_MAX;
-    if bad { Err(refused("name", format!("{name:?}"))) } else { Ok(()) }
+    if is_name(name) { Ok(()) } else { Err(refused("name", format!("{name:?}"))) }
 }
 
 impl Store {
@@ -408,7 +404,7 @@ impl Store {
 
     fn take_call(&mut self, row: &Row<'_>) -> Result<(), Error> {
         let id = integer(row, 0, "call")?;
-        if !(1..=INO_MAX).contains(&id) {
+        if !u64::try_from(id).is_ok_and(|id| (1..=INO_MAX).contains(&id)) {
             return Err(refused("call", format!("number {id}")));
         }
         let name = text(row, 1, "call")?;

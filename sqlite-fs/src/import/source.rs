@@ -71,6 +71,10 @@ impl PrivateCopy {
     fn take(&self, file: &Path, name: &str, max_bytes: u64) -> Result<PathBuf, Error> {
         let disk = |source| Error::Disk { path: file.to_owned(), source };
         let path = self.0.join(name);
+        // A pipe or a device has no end.
+        if !std::fs::metadata(file).map_err(disk)?.is_file() {
+            return Err(refused("file", "it is not an ordinary file"));
+        }
         let from = File::open(file).map_err(disk)?;
         let mut to = File::create_new(&path).map_err(|source| Error::Disk { path: path.clone(), source })?;
         let copied = std::io::copy(&mut from.take(max_bytes.saturating_add(1)), &mut to).map_err(disk)?;

@@ -96,14 +96,24 @@ impl Store {
         usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX).min(self.chunk_bytes)
     }
 
-    /// Brings a chunk into memory; a missing row is empty, a short one is padded when it is used.
+    /// Refuses a chunk of which less is stored than its file says, unless it is a hole of this transaction.
+    fn expect_stored(&self, ino: Ino, index: u64, stored: usize, expected: usize) -> Result<(), Fault> {
+        if stored >= expected || self.sparse.get(&ino).is_some_and(|first| index >= *first) {
+            return Ok(());
+        }
+        Err(rows::short_chunk(ino, index).into())
+    }
+
+    /// Brings a chunk into memory; the missing row of a hole is empty.
     fn load(&mut self, ino: Ino, index: u64) -> Result<(), Fault> {
         if self.chunks.get(ino, index).is_some() {
             return Ok(());
         }
-        let data = if self.file(ino)?.has_data { rows::chunk(&self.connection, ino, index, <[u8]>::to_vec)? } else { None };
-        let mut data = data.unwrap_or_default();
-        data.truncate(self.chunk_bytes);
+        let node = self.file(ino)?;
+        let (has_data, size) = (node.has_data, node.stat.size);
+        let data = if has_data { rows::chunk(&self.connection, ino, index, self.chunk_bytes, <[u8]>::to_vec)? } else { None };
+        let data = data.unwrap_or_default();
+        self.expect_stored(ino, index, data.len(), self.chunk_len(size, index))?;
         self.make_room()?;
         self.chunks.insert(ino, index, data);
         Ok(())
@@ -128,13 +138,17 @@ impl Store {
             if whole && self.chunks.get(ino, part.index).is_none() {
                 // Nobody asks twice for a chunk that was read whole: do not keep it.
                 // Asked anew for each chunk: making room for another one may have written this one back.
-                if !self.file(ino)?.has_data || !rows::part(&self.connection, ino, part.index, 0, out)? {
+                let stored = if self.file(ino)?.has_data { rows::part(&self.connection, ino, part.index, 0, out)? } else { None };
+                self.expect_stored(ino, part.index, stored.unwrap_or(0), out.len())?;
+                if stored.is_none() {
                     out.fill(0);
                 }
                 self.breathe()?;
             } else if self.is_only_a_look(ino, size, &part) {
                 self.chunks.looked_into = Some((ino, part.index));
-                if !rows::part(&self.connection, ino, part.index, part.start, out)? {
+                let stored = rows::part(&self.connection, ino, part.index, part.start, out)?;
+                self.expect_stored(ino, part.index, stored.unwrap_or(0), out.len())?;
+                if stored.is_none() {
                     out.fill(0);
                 }
             } else {

@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use rusqlite::params;
 
 use super::{InoMap, Store};
-use crate::error::{Fault, FsError};
+use crate::error::{Fault, FsError, damaged};
 use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
-use crate::rows::{self, signed};
+use crate::rows::{self, TARGET_MAX, signed};
 
 /// Names of one inode, as on ext4.
 const LINKS_MAX: u32 = 65_000;
-/// Longest target of a symbolic link.
-const TARGET_MAX: usize = 4095;
 /// What a name takes at most, with its indexes and its inode.
 const ENTRY_BYTES: u64 = 2048;
 /// What the owner needs to look names up in a directory.
@@ -76,9 +74,21 @@ impl Store {
             return Err(FsError::NameTooLong.into());
         }
         let found = rows::dentry(&self.connection, dir, name)?;
+        if let Some(ino) = found {
+            self.refuse_second_name(ino, dir, name)?;
+        }
         self.trim_names();
         self.names.set(dir, name, found);
         Ok(found)
+    }
+
+    /// Refuses a directory that was already seen under another name: following it could go round in circles (T-SNAP-02).
+    fn refuse_second_name(&mut self, ino: Ino, dir: Ino, name: &str) -> Result<(), Fault> {
+        let elsewhere = self.names.places.get(&ino).is_some_and(|(d, n)| (*d, &**n) != (dir, name));
+        if ino == ROOT || elsewhere && self.node(ino)?.stat.is_dir() {
+            return Err(damaged(format!("directory {ino} has two names, one of them `{}`", name.escape_debug())).into());
+        }
+        Ok(())
     }
 
     pub(crate) fn lookup(&mut self, dir: Ino, name: &str) -> Result<(Ino, FileType), Fault> {
@@ -373,7 +383,7 @@ impl Store {
         let deeper = self.interrupter.reading(|| {
             connection
                 .prepare_cached(
-                    "WITH RECURSIVE below(ino, height) AS (SELECT ?1, 1 UNION ALL
+                    "WITH RECURSIVE below(ino, height) AS (SELECT ?1, 1 UNION
                        SELECT d.ino, height+1 FROM below JOIN fs_dentry d ON d.parent_ino=below.ino
                        JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 WHERE height<=?2)
                      SELECT 1 FROM below WHERE height>?2 LIMIT 1",

@@ -36,6 +36,9 @@ impl Store {
                 return Err(FsError::NoEntry.into());
             }
             let stat = rows::inode(&self.connection, ino)?.ok_or(FsError::NoEntry)?;
+            if !self.sparse.contains_key(&ino) {
+                rows::check_size(&self.connection, &stat)?;
+            }
             self.trim()?;
             let node = Node { stat, stored: true, has_data: stat.size > 0, noted: 0 };
             self.nodes.insert(ino, node);
@@ -206,9 +209,11 @@ impl Store {
         let mut doomed = std::mem::take(&mut self.doomed).into_iter().peekable();
         while let Some((first, mut bytes)) = doomed.next() {
             let mut last = first;
-            while let Some((ino, size)) = doomed.next_if(|(ino, size)| *ino == last + 1 && bytes + size <= DOOMED_BYTES) {
+            while let Some((ino, size)) =
+                doomed.next_if(|(ino, size)| *ino == last + 1 && bytes.saturating_add(*size) <= DOOMED_BYTES)
+            {
                 last = ino;
-                bytes += size;
+                bytes = bytes.saturating_add(size);
             }
             for statement in [
                 "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",

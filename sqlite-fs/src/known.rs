@@ -1,0 +1,174 @@
+//! Which objects a file of ours has: each table and index with exactly the text that we, or AgentFS's SDKs, write.
+//!
+//! A file says in its own schema what SQLite does with it: a generated column, a default, a check or an index can each be an
+//! expression that takes any time and memory, and a trigger or a view acts. So a file that says anything else of our tables
+//! is not opened (T-SNAP-01). Tables of somebody's own may be there; they are never touched.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::error::damaged;
+use crate::{format, whiteout};
+
+/// Everything that creates a table or an index of ours. Whoever adds one adds its text here. A table that older files
+/// lack is created when they are opened, as sessions are; those of `format::TABLES` are in every file.
+const OURS: &[&str] = &[format::TABLES, format::SESSIONS, whiteout::TABLE];
+
+/// What AgentFS's SDKs add to a file of ours when they open it, and how its command line spells the table of whiteouts.
+const SDKS: &[&str] = &["CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
+     CREATE INDEX idx_tool_calls_name ON tool_calls(name);
+     CREATE INDEX idx_tool_calls_started_at ON tool_calls(started_at);
+     CREATE TABLE fs_whiteout (path TEXT PRIMARY KEY, created_at INTEGER NOT NULL);"];
+
+/// The statements above, by what they are about.
+struct Known {
+    /// Names of tables.
+    tables: Vec<String>,
+    /// Those that every file has.
+    required: Vec<String>,
+    /// Whole statements.
+    texts: HashSet<String>,
+}
+
+fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let texts: HashSet<String> = OURS.iter().chain(SDKS).flat_map(|text| statements(text)).collect();
+        let required = statements(format::TABLES).filter_map(|text| table_of(&text).map(str::to_owned)).collect();
+        let tables: BTreeSet<&str> = texts.iter().filter_map(|text| table_of(text)).collect();
+        Known { tables: tables.into_iter().map(str::to_owned).collect(), required, texts }
+    })
+}
+
+/// The names of our tables, in order.
+pub(crate) fn tables() -> &'static [String] {
+    &known().tables
+}
+
+/// The single statements of a text, each spelled as [`spelled`] does.
+fn statements(text: &str) -> impl Iterator<Item = String> {
+    let code: String = text.lines().map(|line| line.split("--").next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+    code.split(';').map(spelled).filter(|text| !text.is_empty()).collect::<Vec<_>>().into_iter()
+}
+
+/// A statement without what does not matter: white space, case and `IF NOT EXISTS`. Nothing of ours has a quoted text in
+/// which they would, but for one default, which is in lower case and without spaces.
+fn spelled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_ascii_whitespace() {
+        // A space is only kept where two words would run together.
+        let joins = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+        if joins(out.chars().next_back()) && joins(word.chars().next()) {
+            out.push(' ');
+        }
+        out.push_str(&word.to_ascii_lowercase());
+    }
+    out.replace(" if not exists", "")
+}
+
+/// The table that a statement creates.
+fn table_of(text: &str) -> Option<&str> {
+    text.strip_prefix("create table ")?.split('(').next()
+}
+
+/// Whether an index that SQLite made for a table by itself is called so.
+fn is_automatic(name: &str, table: &str) -> bool {
+    let number = name.strip_prefix("sqlite_autoindex_").and_then(|rest| rest.strip_prefix(table)?.strip_prefix('_'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Why a file is not opened as it is, if something in its schema is not as we or AgentFS's SDKs write it.
+pub(crate) fn stranger(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let known = known();
+    let (mut missing, mut pages): (HashSet<&str>, HashSet<i64>) =
+        (known.required.iter().map(String::as_str).collect(), HashSet::new());
+    let mut statement = connection.prepare("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let text = |column| row.get_ref(column)?.as_str().map_err(|_| damaged("a name in the schema is not text"));
+        let (kind, name, table) = (text(0)?, text(1)?.to_ascii_lowercase(), text(2)?.to_ascii_lowercase());
+        let page = row.get_ref(4)?.as_i64_or_null()?.unwrap_or(0);
+        let shared = page != 0 && !pages.insert(page);
+        let is_ours = |name: &String| known.tables.contains(name) || name.starts_with("sandlite_");
+        if name.starts_with("sqlite_stat") && name != "sqlite_stat1" {
+            return Ok(Some(format!("it has the statistics `{name}`")));
+        }
+        if !is_ours(&name) && !is_ours(&table) {
+            continue;
+        }
+        let expected = match row.get_ref(3)? {
+            ValueRef::Null => kind == "index" && is_automatic(&name, &table),
+            value => value.as_str().is_ok_and(|sql| known.texts.contains(&spelled(sql))) && matches!(kind, "table" | "index"),
+        };
+        if !expected || shared {
+            return Ok(Some(format!("its {kind} `{}` is not the one that we write", name.escape_debug())));
+        }
+        missing.remove(name.as_str());
+    }
+    Ok(missing.iter().min().map(|table| format!("it has no table `{table}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(sql: &str) -> Option<String> {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&format!("{} {}", format::fresh(0), whiteout::TABLE)).unwrap();
+        connection.execute_batch(sql).unwrap();
+        stranger(&connection).unwrap()
+    }
+
+    fn refused(sql: &str, why: &str) {
+        let found = verdict(sql).unwrap_or_default();
+        assert!(found.contains(why), "{sql}: {found:?}");
+    }
+
+    #[test]
+    fn a_fresh_file_and_one_that_an_sdk_visited_have_what_we_write() {
+        assert_eq!(verdict(""), None);
+        assert_eq!(verdict(&SDKS[0].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")), None);
+        assert_eq!(verdict("DROP TABLE fs_whiteout; DROP TABLE sandlite_session;"), None);
+    }
+
+    #[test]
+    fn tables_of_somebodys_own_are_let_alone() {
+        let own = "CREATE TABLE mine (a, b AS (a || 'x'), CHECK (a <> 1)); CREATE INDEX i ON mine(b) WHERE a > 2;
+                   CREATE TABLE fs_origin (delta_ino INTEGER PRIMARY KEY, base_ino INTEGER NOT NULL);
+                   CREATE VIEW look AS SELECT * FROM fs_inode;";
+        assert_eq!(verdict(own), None);
+    }
+
+    /// T-SNAP-01
+    #[test]
+    fn anything_else_on_a_table_of_ours_is_refused() {
+        refused("ALTER TABLE fs_inode ADD COLUMN x AS (hex(zeroblob(200000000)))", "`fs_inode`");
+        refused("ALTER TABLE kv_store ADD COLUMN x DEFAULT 'y'", "`kv_store`");
+        refused("ALTER TABLE fs_data ADD COLUMN x CHECK (hex(zeroblob(9)) <> '')", "`fs_data`");
+        refused("CREATE INDEX mine ON fs_dentry(name)", "`mine`");
+        refused("CREATE INDEX mine ON fs_dentry(hex(name))", "`mine`");
+        refused("CREATE INDEX idx_tool_calls_name ON tool_calls(name) WHERE hex(name) > ''", "`idx_tool_calls_name`");
+        refused("CREATE TRIGGER t AFTER INSERT ON tool_calls BEGIN SELECT 1; END", "trigger `t`");
+        refused("DROP TABLE kv_store; CREATE VIEW kv_store AS SELECT 1 AS key, 2 AS value", "view `kv_store`");
+        refused("DROP TABLE kv_store; CREATE TABLE KV_Store (key TEXT PRIMARY KEY) WITHOUT ROWID", "`kv_store`");
+        refused("DROP TABLE tool_calls; CREATE VIRTUAL TABLE tool_calls USING fts5(name)", "`tool_calls`");
+        refused("CREATE TABLE sandlite_future (x)", "`sandlite_future`");
+        refused("DROP TABLE sandlite_run", "no table `sandlite_run`");
+    }
+
+    #[test]
+    fn two_tables_on_one_page_are_refused() {
+        let lie = "PRAGMA writable_schema=ON;
+                   UPDATE sqlite_schema SET rootpage=(SELECT rootpage FROM sqlite_schema WHERE name='fs_inode') WHERE name='tool_calls';";
+        refused(lie, "is not the one that we write");
+    }
+
+    #[test]
+    fn spelling_does_not_matter_and_words_do() {
+        assert_eq!(spelled("CREATE  TABLE IF NOT EXISTS\n a ( b TEXT ,\tc INTEGER )"), "create table a(b text,c integer)");
+        assert_ne!(spelled("CREATE TABLE a(b TEXT)"), spelled("CREATE TABLE a(bTEXT)"));
+    }
+}
