@@ -116,6 +116,11 @@ impl Printer {
         io::stdout().flush()
     }
 
+    /// Whether results go to a terminal, where what others wrote is made harmless.
+    pub(crate) fn tames(&self) -> bool {
+        self.stdout.is_terminal
+    }
+
     /// Text that others wrote, as it may be shown where results go: on a terminal, one harmless line.
     pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.stdout.is_terminal { tame::line(text).into() } else { text.into() }

@@ -80,23 +80,39 @@ impl Default for HistoryFilter {
 pub(crate) fn list(database: &Database, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
     let HistoryFilter { limit, since, before, name, grep, output } = filter.clone();
     let calls = database.reader()?.calls(&Filter { limit, since, before, name, text: grep, output })?;
-    Ok(calls.into_iter().map(Run::from).collect())
+    let mut room = PARSED_BYTES;
+    Ok(calls.into_iter().map(|call| Run::new(call, &mut room)).collect())
 }
 
 /// One run with its output.
 pub(crate) fn get(database: &Database, id: i64) -> Result<Option<Run>, Error> {
-    Ok(database.reader()?.call(id)?.map(Run::from))
+    Ok(database.reader()?.call(id)?.map(|call| Run::new(call, &mut PARSED_BYTES.clone())))
 }
 
-impl From<Call> for Run {
-    fn from(call: Call) -> Self {
+/// JSON that one answer takes apart. It takes up to thirty times its bytes then, and only a file that somebody made by
+/// hand has more: the rest stays text.
+const PARSED_BYTES: usize = 16 << 20;
+
+fn parse(text: String, room: &mut usize) -> Option<serde_json::Value> {
+    match room.checked_sub(text.len()) {
+        Some(left) => {
+            *room = left;
+            serde_json::from_str(&text).ok()
+        }
+        None => Some(text.into()),
+    }
+}
+
+impl Run {
+    /// A recorded call, whose JSON is taken apart while there is room.
+    fn new(call: Call, room: &mut usize) -> Self {
         let status = match call.status {
             CallStatus::Pending => "pending",
             CallStatus::Success => "success",
             CallStatus::Error => "error",
             CallStatus::Interrupted => "interrupted",
         };
-        let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
+        let mut json = |text: Option<String>| text.and_then(|text| parse(text, room));
         let parent = parent(&call);
         let run = call.run;
         Self {
@@ -148,7 +164,7 @@ fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
 }
 
 fn parent(call: &Call) -> Option<i64> {
-    let parameters = call.parameters.as_deref().filter(|_| call.name == TOOL_CALL)?;
+    let parameters = call.parameters.as_deref().filter(|text| call.name == TOOL_CALL && text.len() <= PARSED_BYTES)?;
     serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
 }
 

@@ -1,7 +1,7 @@
 //! The verbs of `fs` that change or copy: `put`, `get`, `rm`, `mkdir`, `mv`, `cp`.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -43,11 +43,13 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
 
 pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: &Printer) -> anyhow::Result<()> {
     if host == Some(Path::new("-")) {
-        let content = sandbox.fs().read(guest)?;
-        io::stdout().write_all(&content)?;
+        sandbox.fs().read_to(guest, io::stdout().lock())?;
         return Ok(());
     }
     let name = super::name_of(guest);
+    if matches!(name, "" | "..") && host.is_none_or(Path::is_dir) {
+        return Err(Hinted::error(format!("`{guest}` has no name"), "name the new file or directory of this machine"));
+    }
     let host = match host {
         Some(host) if host.is_dir() => host.join(name),
         Some(host) => host.to_owned(),
@@ -61,9 +63,9 @@ pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: 
         tree_done("got", guest, &shown, &copied, printer);
         return Ok(());
     }
-    let content = sandbox.fs().read(guest)?;
-    fs::write(&host, &content).with_context(|| format!("cannot write `{shown}`"))?;
-    done("got", guest, &shown, content.len() as u64, printer);
+    let file = fs::File::create(&host).with_context(|| format!("cannot write `{shown}`"))?;
+    let bytes = sandbox.fs().read_to(guest, file)?;
+    done("got", guest, &shown, bytes, printer);
     Ok(())
 }
 

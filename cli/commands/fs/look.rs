@@ -1,5 +1,7 @@
 //! The verbs of `fs` that only look: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
 
+use std::io;
+
 use runtime::{FileType, Found, Sandbox, Stat};
 use serde_json::{Value, json};
 
@@ -39,6 +41,10 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
 }
 
 pub(super) fn cat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
+    if !printer.is_json() && !printer.tames() {
+        sandbox.fs().read_to(path, io::stdout().lock())?;
+        return Ok(());
+    }
     let content = sandbox.fs().read(path)?;
     if printer.is_json() {
         let text = String::from_utf8_lossy(&content);

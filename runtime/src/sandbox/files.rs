@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use sqlite_fs::path::Last;
-use sqlite_fs::{Entry, FsError, Reader, Stat};
+use sqlite_fs::{Entry, FsError, Reader, Stat, Volume};
 
 use super::record::Call;
 use super::{Sandbox, version};
 use crate::Error;
-use crate::vfs::{ROOT_NODE, Vfs, library_stat, to_fs};
+use crate::vfs::{Node, ROOT_NODE, Vfs, library_stat, to_fs};
 
 /// A sandbox's files, mounted ones included. Paths are absolute.
 ///
@@ -34,6 +34,9 @@ pub struct Found {
     pub stat: Stat,
 }
 
+/// Read at a time.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// What reading calls look at.
 enum View {
     /// The last committed rows: waits for nobody.
@@ -51,6 +54,32 @@ impl View {
         match self {
             Self::Rows(reader) => Ok(reader.fs().read(path)?),
             Self::Mounted(vfs) => vfs.read_file(path).map_err(failed("read", path)),
+        }
+    }
+
+    // `take` gets the content piece by piece, so that a file of any size takes little memory.
+    fn pieces(&self, path: &str, mut take: impl FnMut(&[u8]) -> std::io::Result<()>) -> Result<u64, Error> {
+        let unwritten = |source| Error::HostFile { path: path.into(), source };
+        let mut buffer = vec![0; PIECE_BYTES];
+        let mut offset = 0;
+        let stat = self.stat(path, Last::Follow)?;
+        let node = match self {
+            Self::Rows(_) => Node::Row(stat.ino),
+            Self::Mounted(vfs) => vfs.find(ROOT_NODE, path, Last::Follow).map_err(failed("read", path))?,
+        };
+        if stat.is_dir() {
+            return Err(failed("read", path)(abi::Errno::ISDIR));
+        }
+        loop {
+            let read = match self {
+                Self::Rows(reader) => Volume::read(reader, stat.ino, offset, &mut buffer)
+                    .map_err(|source| sqlite_fs::Error::Fs { operation: "read", path: path.to_owned(), source })?,
+                Self::Mounted(vfs) => vfs.read(node, offset, &mut buffer).map_err(failed("read", path))?,
+            };
+            let piece = buffer.get(..read).filter(|piece| !piece.is_empty());
+            let Some(piece) = piece else { return Ok(offset) };
+            take(piece).map_err(unwritten)?;
+            offset += read as u64;
         }
     }
 
@@ -128,6 +157,24 @@ impl<'a> Files<'a> {
     /// When it does not exist or is a directory.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.look(about("read_file", path), |view| view.read(path))
+    }
+
+    /// Writes the content of a file to `to`, piece by piece, and returns how many bytes it has. Takes little memory, however
+    /// large the file is.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/notes", "five!").open()?;
+    /// let mut copy = Vec::new();
+    /// assert_eq!(sandbox.fs().read_to("/notes", &mut copy)?, 5);
+    /// assert_eq!(copy, b"five!");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read); and [`Error::HostFile`] if `to` cannot be written.
+    pub fn read_to(&self, path: &str, mut to: impl std::io::Write) -> Result<u64, Error> {
+        self.look(about("read_file", path), |view| view.pieces(path, |piece| to.write_all(piece)))
     }
 
     /// The content of a file and its version, for [`write_if_version`](Self::write_if_version).

@@ -22,6 +22,9 @@ pub struct Kv<'a> {
     largest: ByteSize,
 }
 
+/// A longer value than any preset allows was put there by somebody else, and stays text.
+const PARSED_BYTES: usize = 16 << 20;
+
 /// A value with what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KvEntry {
@@ -139,6 +142,8 @@ impl<'a> Kv<'a> {
 impl From<sqlite_fs::Value> for KvEntry {
     fn from(stored: sqlite_fs::Value) -> Self {
         let sqlite_fs::Value { json, created, updated, version, secret } = stored;
-        Self { value: serde_json::from_str(&json).unwrap_or(Value::String(json)), version, created, updated, secret }
+        // Once taken apart, JSON takes up to thirty times its bytes.
+        let parsed = (json.len() <= PARSED_BYTES).then(|| serde_json::from_str(&json).ok()).flatten();
+        Self { value: parsed.unwrap_or(Value::String(json)), version, created, updated, secret }
     }
 }

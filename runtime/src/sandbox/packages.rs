@@ -57,6 +57,9 @@ impl Sandbox {
     }
 }
 
+/// A longer description of a package is not read: a guest can write any, and name one file a thousand times.
+const METADATA_BYTES: u64 = 1 << 20;
+
 impl Packages<'_> {
     /// Installs a wheel from the bytes of its file, in place of another version of the package.
     ///
@@ -99,7 +102,11 @@ impl Packages<'_> {
         let fs = reader.fs();
         let mut found = Vec::new();
         for directory in info_directories(&fs)? {
-            let text = |name: &str| fs.read(&format!("{SITE_PACKAGES}/{directory}/{name}")).unwrap_or_default();
+            let text = |name: &str| {
+                let path = format!("{SITE_PACKAGES}/{directory}/{name}");
+                let is_small = fs.metadata(&path).is_ok_and(|stat| stat.size <= METADATA_BYTES);
+                if is_small { fs.read(&path).unwrap_or_default() } else { Vec::new() }
+            };
             found.extend(wheel::describe(&text("METADATA"), &text("entry_points.txt")));
         }
         found.sort_by_key(|package| normalized(&package.name));

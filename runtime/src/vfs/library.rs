@@ -2,10 +2,10 @@
 
 use abi::Errno;
 use abi::stat::{S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, Stat};
-use sqlite_fs::path::Last;
+use sqlite_fs::path::{Bounds, Last};
 use sqlite_fs::{Entry, FileType};
 
-use super::{Node, ROOT_NODE, Vfs};
+use super::{Node, ROOT_NODE, Vfs, errno};
 
 /// Names read at a time.
 const NAMES_PER_STEP: usize = 1_024;
@@ -142,17 +142,28 @@ impl Vfs {
         Ok(entries)
     }
 
+    /// Enters a directory of a walk that must end. How deep a mounted directory is, its own system says.
+    pub(crate) fn enter(&self, bounds: &mut Bounds<Node>, directory: Node, depth: usize) -> Result<(), Errno> {
+        let node = self.current(directory);
+        let depth = if matches!(node, Node::Row(_)) && self.mounts.is_none() { depth } else { 0 };
+        bounds.enter(node, depth).map_err(errno::from_fs)
+    }
+
     /// Everything below a path, and the path itself first.
     pub(crate) fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Errno> {
         let mut found = Vec::new();
-        let mut left = vec![(path.to_owned(), self.find(ROOT_NODE, path, Last::NoFollow)?)];
-        while let Some((path, node)) = left.pop() {
+        let mut bounds = Bounds::default();
+        let mut left = vec![(path.to_owned(), self.find(ROOT_NODE, path, Last::NoFollow)?, 0)];
+        while let Some((path, node, depth)) = left.pop() {
             let stat = self.stat(node)?;
             if stat.kind() == S_IFDIR {
+                self.enter(&mut bounds, node, depth)?;
                 let slash = if path.ends_with('/') { "" } else { "/" };
                 for entry in self.entries(node)?.into_iter().rev() {
                     let child = self.find(node, &entry.name, Last::NoFollow)?;
-                    left.push((format!("{path}{slash}{}", entry.name), child));
+                    let path = format!("{path}{slash}{}", entry.name);
+                    bounds.keep(&path).map_err(errno::from_fs)?;
+                    left.push((path, child, depth + 1));
                 }
             }
             found.push((path, stat));

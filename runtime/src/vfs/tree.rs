@@ -8,11 +8,11 @@ use std::path::Path;
 
 use abi::stat::{S_IFDIR, S_IFLNK, S_IFREG};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
-use sqlite_fs::path::Last;
+use sqlite_fs::path::{Bounds, Last};
 use sqlite_fs::{FileType, FsError, Transaction};
 
 use super::directory::{HostDirectory, read_at};
-use super::{Node, ROOT_NODE, USER_ID, Vfs};
+use super::{Node, ROOT_NODE, USER_ID, Vfs, errno};
 use crate::Error;
 
 /// What a copy of a tree brought; see [`Sandbox::import_tree`](crate::Sandbox::import_tree).
@@ -153,8 +153,10 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
     }
     let target = Target::open(host)?;
     let mut copy = TreeCopy::default();
-    let mut left = vec![(String::new(), top)];
-    while let Some((path, directory)) = left.pop() {
+    let mut bounds = Bounds::default();
+    let mut left = vec![(String::new(), top, 0)];
+    while let Some((path, directory, depth)) = left.pop() {
+        vfs.enter(&mut bounds, directory, depth).map_err(|errno| unread(&path, errno))?;
         let into = target.descend(&path)?;
         let mut cookie = 0;
         loop {
@@ -175,7 +177,8 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
                     S_IFDIR => {
                         make_directory(into.as_fd(), &entry.name).map_err(failed)?;
                         copy.directories += 1;
-                        left.push((child, node));
+                        bounds.keep(&child).map_err(|error| unread(&child, errno::from_fs(error)))?;
+                        left.push((child, node, depth + 1));
                     }
                     S_IFLNK => {
                         let link = vfs.readlink(node).map_err(|errno| unread(&child, errno))?;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use abi::Errno;
 use abi::stat::{S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat};
-use sqlite_fs::path::Last;
+use sqlite_fs::path::{Bounds, Last};
 
 use super::MAX_WHOLE;
 use crate::vfs::{Node, ROOT_NODE, Thing, Vfs, to_fs};
@@ -214,7 +214,8 @@ impl<'a> Tree<'a> {
     /// not followed; the fixed world is left out, unless the walk starts there.
     pub(super) fn walk(&self, top: &str, mut visit: impl FnMut(&str, usize, Kind) -> Result<Walk, Error>) -> Result<(), Error> {
         let inside_fixed = self.is_fixed(top);
-        let mut left = self.below(top, 1)?;
+        let mut bounds = Bounds::default();
+        let mut left = self.below(top, 1, &mut bounds)?;
         while let Some((path, depth, kind)) = left.pop() {
             if self.is_overdue() {
                 return Ok(());
@@ -225,17 +226,25 @@ impl<'a> Tree<'a> {
             }
             let enter = step == Walk::Enter && kind == Kind::Directory && (inside_fixed || !self.is_fixed(&path));
             if enter {
-                left.extend(self.below(&path, depth + 1)?);
+                left.extend(self.below(&path, depth + 1, &mut bounds)?);
             }
         }
         Ok(())
     }
 
     // What is in a directory, last name first: the walk takes from the end.
-    fn below(&self, directory: &str, depth: usize) -> Result<Vec<(String, usize, Kind)>, Error> {
-        let names = self.names(directory)?;
+    fn below(&self, directory: &str, depth: usize, bounds: &mut Bounds<Node>) -> Result<Vec<(String, usize, Kind)>, Error> {
+        let at = |errno| failed("list", directory, errno);
+        let (node, _) = self.node(directory, Last::Follow).map_err(at)?;
+        self.vfs.enter(bounds, node, depth - 1).map_err(at)?;
         let base = directory.trim_end_matches('/');
-        Ok(names.into_iter().rev().map(|named| (format!("{base}/{}", named.name), depth, named.kind)).collect())
+        let mut below = Vec::new();
+        for named in self.names(directory)?.into_iter().rev() {
+            let path = format!("{base}/{}", named.name);
+            bounds.keep(&path).map_err(|_| at(Errno::FBIG))?;
+            below.push((path, depth, named.kind));
+        }
+        Ok(below)
     }
 
     /// Removes a name that is not a directory's.
