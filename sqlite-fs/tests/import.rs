@@ -283,6 +283,7 @@ fn check_names_what_is_broken_in_our_own_file() {
         format!("UPDATE fs_data SET chunk_index=chunk_index+1 WHERE ino={small}"),
         format!("UPDATE fs_inode SET mode=8576 WHERE ino={small}"),
         "INSERT INTO fs_symlink VALUES (777,'x')".to_owned(),
+        "CREATE VIEW mine AS SELECT 1".to_owned(),
     ];
     for sql in lies().into_iter().map(|(sql, _)| sql).chain(more) {
         let database = match Database::options().path(corpus.changed(&sql)).durability(Durability::CrashSafe).open() {
