@@ -9,11 +9,17 @@ mod make;
 mod rows;
 mod run;
 
+use std::ffi::OsString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use make::{Lie, lies};
 use run::{Seen, VERBS, Verb};
+
+/// The program under attack: ours, or the one that `SANDLITE_ATTACKED` names.
+fn program() -> OsString {
+    std::env::var_os("SANDLITE_ATTACKED").unwrap_or_else(|| env!("CARGO_BIN_EXE_sandlite").into())
+}
 
 /// Verbs that each lie meets in the short form.
 const VERBS_PER_LIE: usize = 2;

@@ -62,7 +62,12 @@ impl View {
         let unwritten = |source| Error::HostFile { path: path.into(), source };
         let mut buffer = vec![0; PIECE_BYTES];
         let mut offset = 0;
-        let stat = self.stat(path, Last::Follow)?;
+        let stat = self.stat(path, Last::Follow).map_err(|error| match error {
+            Error::Database(sqlite_fs::Error::Fs { path, source, .. }) => {
+                sqlite_fs::Error::Fs { operation: "read", path, source }.into()
+            }
+            error => error,
+        })?;
         let node = match self {
             Self::Rows(_) => Node::Row(stat.ino),
             Self::Mounted(vfs) => vfs.find(ROOT_NODE, path, Last::Follow).map_err(failed("read", path))?,

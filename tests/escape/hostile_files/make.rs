@@ -55,7 +55,7 @@ pub fn sound(directory: &Path) -> PathBuf {
         &["kv", "set", "key", "{\"n\":1}"],
         &["bash", "--session", "s", "-c", "x=1; echo out; echo err >&2; exit 3"],
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
+        let mut command = Command::new(super::program());
         command.arg("--db").arg(&path).args(args).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().unwrap();
     }

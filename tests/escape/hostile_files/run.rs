@@ -164,7 +164,7 @@ pub fn case(made: &Path, verb: &Verb) -> Seen {
 }
 
 fn start(top: &Path, work: &Path, verb: &Verb) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
+    let mut command = Command::new(super::program());
     if !verb.args.contains(&"--db") {
         command.args(["--db", "x.db"]);
     }
