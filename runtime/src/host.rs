@@ -24,6 +24,7 @@ use crate::wasi;
 use cache::Cache;
 pub use engine::Metering;
 use engine::Places;
+pub(crate) use engine::{SCIENTIFIC_STACK, WASM_STACK};
 pub use status::GuestStatus;
 use ticker::Ticker;
 use workers::Workers;

@@ -10,6 +10,7 @@ mod fork;
 mod kept_state;
 pub(crate) mod pipe;
 mod program;
+mod report;
 mod run;
 mod session;
 mod state;

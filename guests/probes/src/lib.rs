@@ -40,3 +40,76 @@ probes! {
     /// Looks for traces of an earlier run in its fresh memory, then leaves some (T-ISO-06).
     CANARY = "canary";
 }
+
+macro_rules! hostile {
+    ($($file:literal)*) => {
+        /// Every hostile preview1 module by name: the cases W01 and on of the threat model. What each does stands in its file,
+        /// what it must come to in `runtime/src/sandbox/probes/wasi.rs`.
+        pub const WASI: &[(&str, &str)] = &[$(
+            ($file, concat!("(module\n", include_str!("../wat/wasi/prelude.wat"), include_str!(concat!("../wat/wasi/", $file, ".wat")), ")"))
+        ),*];
+    };
+}
+
+hostile! {
+    "w01-end-of-memory"
+    "w02-buffer-counts"
+    "w03-buffers-that-wrap"
+    "w04-buffers-that-overlap"
+    "w05-results-that-overlap"
+    "w06-the-whole-memory"
+    "w07-long-paths"
+    "w08-bytes-in-paths"
+    "w09-dot-dot"
+    "w10-trailing-slashes"
+    "w11-link-loops"
+    "w12-links-that-lead-out"
+    "w13-poll-for-ever"
+    "w14-poll-until-the-end-of-time"
+    "w15-poll-counts"
+    "w16-poll-nonsense"
+    "w17-poll-bad-descriptor"
+    "w18-poll-the-past"
+    "w19-poll-over-itself"
+    "w20-poll-events-out-of-bounds"
+    "w21-random"
+    "w22-arguments-out-of-bounds"
+    "w23-exit-codes"
+    "w24-raise"
+    "w25-memory-to-the-edge"
+    "w26-tables"
+    "w27-indirect-recursion"
+    "w28-calls-through-nothing"
+    "w29-calls-of-another-type"
+    "w30-arithmetic-traps"
+    "w31-bulk-copies-cost"
+    "w32-bulk-copies-out-of-bounds"
+    "w33-descriptors-run-out"
+    "w34-renumbering"
+    "w35-seeking"
+    "w36-far-offsets"
+    "w37-allocating"
+    "w38-sizes"
+    "w39-times"
+    "w40-listing"
+    "w41-listing-while-it-changes"
+    "w42-without-a-name"
+    "w43-renaming"
+    "w44-linking"
+    "w45-directories"
+    "w46-open-flags"
+    "w47-rights"
+    "w48-descriptors-as-files"
+    "w49-sockets"
+    "w50-clocks"
+    "w51-yield-flood"
+    "w52-no-stray-bytes"
+    "w53-preopened"
+    "w54-flags-of-descriptors"
+    "w55-many-files"
+    "w56-a-full-disk"
+    "w57-readlink"
+    "w58-deep-trees"
+    "w59-standard-streams"
+    "w60-endless-loop"
+}

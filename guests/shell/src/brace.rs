@@ -198,7 +198,7 @@ fn is_padded(text: &str) -> bool {
 }
 
 fn number_items<'a>(number: i64, width: usize) -> Items<'a> {
-    let text = if width > 0 { format!("{number:0width$}") } else { number.to_string() };
+    let text = if width > 0 { sys::padding::zeros(number, width) } else { number.to_string() };
     text.chars().map(Item::Char).collect()
 }
 

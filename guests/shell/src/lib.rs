@@ -32,9 +32,10 @@ pub use prepared::prepare;
 #[must_use]
 pub fn run_by_name(args: Vec<OsString>) -> i32 {
     let own = args.first().map(|name| exec::from_os(name)).unwrap_or_default();
-    let base = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned();
-    if let Some(utility) = utility(&base) {
-        if let Some(answer) = about(&base, &args) {
+    let base: &'static str = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned().leak();
+    sys::memory::set_name(base);
+    if let Some(utility) = utility(base) {
+        if let Some(answer) = about(base, &args) {
             print!("{answer}");
             return 0;
         }

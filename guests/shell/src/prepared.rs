@@ -32,6 +32,7 @@ thread_local! {
 
 /// Prepares what the first shell of this process will need.
 pub fn prepare() {
+    sys::memory::report_overflow();
     READY.set(Some(Box::new(new())));
     // The standard library makes its buffer on first use.
     let _ = std::io::stdout();

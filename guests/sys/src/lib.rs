@@ -5,6 +5,9 @@
 //! [`std::io::Error`] whose raw number is the platform's; [`message`] words it as GNU's `strerror` does.
 
 pub mod calendar;
+pub mod decimal;
+pub mod memory;
+pub mod padding;
 mod posix;
 pub mod zone;
 

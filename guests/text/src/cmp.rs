@@ -39,11 +39,17 @@ pub fn cmp(args: Vec<OsString>) -> i32 {
             Item::Opt('b', _) => bytes = true,
             Item::Opt('l', _) => verbose = true,
             Item::Opt('s', _) => silent = true,
-            Item::Opt('n', value) => limit = value.and_then(|value| getopt::number(&value)).unwrap_or(limit),
+            Item::Opt('n', value) => match value.as_deref().and_then(getopt::size) {
+                Some(count) => limit = count,
+                None => return usage(&format!("invalid --bytes value '{}'", show(&value.unwrap_or_default()))),
+            },
             Item::Opt('i', value) => {
                 let text = show(&value.unwrap_or_default()).into_owned();
                 let (first, second) = text.split_once(':').unwrap_or((&text, &text));
-                skip = [first.parse().unwrap_or(0), second.parse().unwrap_or(0)];
+                skip = match (getopt::size(first.as_bytes()), getopt::size(second.as_bytes())) {
+                    (Some(first), Some(second)) => [first, second],
+                    _ => return usage(&format!("invalid --ignore-initial value '{text}'")),
+                };
             }
             Item::Opt(..) => {}
         }
@@ -55,7 +61,10 @@ pub fn cmp(args: Vec<OsString>) -> i32 {
         files.push(b"-".to_vec());
     }
     for (index, value) in files.iter().skip(2).take(2).enumerate() {
-        skip[index] = getopt::number(value).unwrap_or(0);
+        let Some(count) = getopt::size(value) else {
+            return usage(&format!("invalid --ignore-initial value '{}'", show(value)));
+        };
+        skip[index] = count;
     }
     let mut contents = Vec::new();
     for (index, name) in files.iter().take(2).enumerate() {

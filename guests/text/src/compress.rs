@@ -466,6 +466,15 @@ fn decompress(options: &Options, input: &mut impl Read, output: &mut impl Write)
 fn complain(options: &Options, file: &[u8], error: &std_io::Error) {
     let file = show(file);
     let text = error.to_string();
+    // What the system refuses has nothing to do with the data.
+    if error.raw_os_error().is_some() {
+        let reason = io::strerror(error);
+        return match options.format {
+            Format::Gzip => warn!("\ngzip: {file}: {reason}"),
+            Format::Bzip2 => warn!("bzip2: I/O or other error, bailing out.  Possible reason follows.\nbzip2: {reason}"),
+            Format::Xz | Format::Lzma => warn!("xz: {file}: Read error: {reason}"),
+        };
+    }
     match (options.format, text.as_str()) {
         (Format::Gzip, "not in format") => warn!("\ngzip: {file}: not in gzip format"),
         (Format::Bzip2, "not in format") => warn!("bzip2: {file} is not a bzip2 file."),

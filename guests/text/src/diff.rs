@@ -174,7 +174,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
             'U' | 'C' => {
                 options.style = if letter == 'U' { Style::Unified } else { Style::Context };
                 if let Some(value) = value {
-                    let Some(context) = getopt::number(&value) else {
+                    let Some(context) = getopt::size(&value) else {
                         return Err(usage(format!("invalid context length '{}'", show(&value))));
                     };
                     options.context = context;
@@ -209,10 +209,20 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
             'L' => options.labels.extend(value),
             'x' => options.exclude.extend(value),
             'X' => {
-                let text = io::read_all(&value.unwrap_or_default()).unwrap_or_default();
+                let name = value.unwrap_or_default();
+                let text = match io::read_all(&name) {
+                    Ok(text) => text,
+                    Err(error) => {
+                        warn!("diff: {}: {}", show(&name), io::strerror(&error));
+                        return Err(2);
+                    }
+                };
                 options.exclude.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
             }
-            'W' => options.width = value.and_then(|value| getopt::number(&value)).unwrap_or(130),
+            'W' => match value.as_deref().and_then(getopt::size).filter(|width| *width > 0) {
+                Some(width) => options.width = width,
+                None => return Err(usage(format!("invalid width '{}'", show(&value.unwrap_or_default())))),
+            },
             '\u{1}' => {
                 options.color = match value.as_deref() {
                     Some(b"always") => true,

@@ -130,6 +130,20 @@ pub fn bytes(args: Vec<std::ffi::OsString>) -> Vec<Vec<u8>> {
     args.into_iter().map(std::ffi::OsString::into_encoded_bytes).collect()
 }
 
+/// A number of bytes, lines or columns that is all of `text`; one that is larger than any memory is the largest.
+#[must_use]
+pub fn size(text: &[u8]) -> Option<usize> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().unwrap_or(usize::MAX))
+}
+
+/// A number that may be larger than a `usize`, as one: none is below zero, and the largest stands for all above it.
+#[must_use]
+pub fn saturated(number: i64) -> usize {
+    usize::try_from(number.max(0)).unwrap_or(usize::MAX)
+}
+
 /// A decimal number that is all of `text`.
 #[must_use]
 pub fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {

@@ -76,7 +76,10 @@ pub fn patch(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(operand) => operands.push(operand),
-            Item::Opt('p', value) => options.strip = value.and_then(|value| getopt::number(&value)),
+            Item::Opt('p', value) => match value.as_deref().and_then(getopt::size) {
+                Some(count) => options.strip = Some(count),
+                None => return trouble(&format!("strip count {} is not a number", show(&value.unwrap_or_default()))),
+            },
             Item::Opt('R', _) => options.reverse = true,
             Item::Opt('N', _) => options.forward = true,
             Item::Opt('f', _) => options.force = true,
@@ -84,7 +87,10 @@ pub fn patch(args: Vec<OsString>) -> i32 {
             Item::Opt('s', _) => options.silent = true,
             Item::Opt('b', _) => options.backup = true,
             Item::Opt('z', value) => options.suffix = value.unwrap_or_default(),
-            Item::Opt('F', value) => options.fuzz = value.and_then(|value| getopt::number(&value)).unwrap_or(2),
+            Item::Opt('F', value) => match value.as_deref().and_then(getopt::size) {
+                Some(fuzz) => options.fuzz = fuzz,
+                None => return trouble(&format!("fuzz factor {} is not a number", show(&value.unwrap_or_default()))),
+            },
             Item::Opt('i', value) => input = value,
             Item::Opt('o', value) => options.output = value,
             Item::Opt('r', value) => options.reject = value,
@@ -209,7 +215,15 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         }
         out.byte(b'\n');
     }
-    let original = fs::read(&path).unwrap_or_default();
+    let original = match fs::read(&path) {
+        Ok(original) => original,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            out.flush();
+            warn!("patch: **** Can't open file {} : {}", show(&name), io::strerror(&error));
+            io::exit(2)
+        }
+    };
     let mut reverse = options.reverse;
     let mut result = apply::apply(&original, patch, reverse, options.fuzz, !options.force);
     if result.reversed {
@@ -263,4 +277,10 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         return 2;
     }
     i32::from(rejects > 0)
+}
+
+/// Reports what ends patch.
+fn trouble(message: &str) -> i32 {
+    warn!("patch: **** {message}");
+    2
 }

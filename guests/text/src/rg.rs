@@ -126,7 +126,12 @@ pub fn rg(args: Vec<OsString>) -> i32 {
             }
             Item::Opt(letter, value) => (letter, value.unwrap_or_default()),
         };
-        let number = || getopt::number::<usize>(&value).unwrap_or(0);
+        let size = getopt::size(&value);
+        if size.is_none() && matches!(letter, 'A' | 'B' | 'C' | 'd' | 'm') {
+            warn!("rg: error parsing flag -{letter}: value is not a valid number: '{}'", show(&value));
+            return 2;
+        }
+        let number = || size.unwrap_or(0);
         match letter {
             'A' => options.after = number(),
             'B' => options.before = number(),
@@ -135,7 +140,13 @@ pub fn rg(args: Vec<OsString>) -> i32 {
             '\u{2}' => options.count_matches = true,
             'd' => options.max_depth = Some(number()),
             'e' => patterns.push(value),
-            'f' => patterns.extend(crate::diff::lines(&io::read_all(&value).unwrap_or_default()).into_iter().map(<[u8]>::to_vec)),
+            'f' => match io::read_all(&value) {
+                Ok(text) => patterns.extend(crate::diff::lines(&text).into_iter().map(<[u8]>::to_vec)),
+                Err(error) => {
+                    warn!("rg: {}: {}", show(&value), described(&error));
+                    return 2;
+                }
+            },
             'F' => fixed = true,
             'g' => match value.strip_prefix(b"!") {
                 Some(pattern) => options.globs.push((false, pattern.to_vec())),
@@ -234,7 +245,7 @@ pub fn rg(args: Vec<OsString>) -> i32 {
         printed: false,
     };
     if stdin {
-        run.content(b"<stdin>", &io::read_all(b"-").unwrap_or_default());
+        run.standard_input();
     } else {
         if implied {
             operands.push(b".".to_vec());
@@ -252,10 +263,33 @@ pub fn rg(args: Vec<OsString>) -> i32 {
     }
 }
 
+/// What went wrong, with its number as ripgrep shows it.
+fn described(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => format!("{} (os error {number})", io::strerror(error)),
+        None => io::strerror(error),
+    }
+}
+
 impl Run<'_> {
+    fn standard_input(&mut self) {
+        match io::read_all(b"-") {
+            Ok(text) => self.content(b"<stdin>", &text),
+            Err(error) => self.trouble(b"<stdin>", &described(&error)),
+        }
+    }
+
+    fn trouble(&mut self, name: &[u8], reason: &str) {
+        self.errors = true;
+        if !self.options.silent {
+            self.out.flush();
+            warn!("rg: {}: {reason}", show(name));
+        }
+    }
+
     fn operand(&mut self, operand: &[u8], implied: bool) {
         if operand == b"-" {
-            return self.content(b"<stdin>", &io::read_all(b"-").unwrap_or_default());
+            return self.standard_input();
         }
         match fs::metadata(io::path(operand)) {
             Ok(data) if data.is_dir() => {
@@ -264,13 +298,7 @@ impl Run<'_> {
                 self.directory(operand, &prefix, 1, &mut rules);
             }
             Ok(_) => self.file(operand, operand),
-            Err(error) => {
-                self.errors = true;
-                if !self.options.silent {
-                    self.out.flush();
-                    warn!("rg: {}: {} (os error 2)", show(operand), io::strerror(&error));
-                }
-            }
+            Err(error) => self.trouble(operand, &format!("{} (os error 2)", io::strerror(&error))),
         }
     }
 
@@ -279,15 +307,19 @@ impl Run<'_> {
             return;
         }
         let added = if self.options.no_ignore { 0 } else { rules.enter(directory) };
-        let mut names: Vec<(Vec<u8>, bool)> = fs::read_dir(io::path(directory))
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok)
-            .filter_map(|child| {
-                let kind = child.file_type().ok()?;
-                (!kind.is_symlink()).then(|| (child.file_name().into_encoded_bytes(), kind.is_dir()))
-            })
-            .collect();
+        let mut names: Vec<(Vec<u8>, bool)> = Vec::new();
+        match fs::read_dir(io::path(directory)) {
+            Ok(children) => {
+                for child in children {
+                    match child.and_then(|child| Ok((child.file_type()?, child))) {
+                        Ok((kind, _)) if kind.is_symlink() => {}
+                        Ok((kind, child)) => names.push((child.file_name().into_encoded_bytes(), kind.is_dir())),
+                        Err(error) => self.trouble(directory, &described(&error)),
+                    }
+                }
+            }
+            Err(error) => self.trouble(directory, &described(&error)),
+        }
         names.sort();
         for (name, is_dir) in names {
             if name.starts_with(b".") && !self.options.hidden || name == b".git" && !self.options.no_ignore {

@@ -128,7 +128,7 @@ pub fn sed(args: Vec<OsString>) -> i32 {
                     return 1;
                 }
             },
-            'l' => match getopt::number(&value) {
+            'l' => match getopt::size(&value) {
                 Some(length) => options.line_length = length,
                 None => {
                     warn!("sed: invalid line length: {}", show(&value));

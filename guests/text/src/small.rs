@@ -7,7 +7,6 @@ pub mod strings;
 pub mod tree;
 
 use std::ffi::OsString;
-use std::io::Read as _;
 
 use crate::getopt::{self, Item, Spec};
 use crate::io::{self, Input, Lines, Out, show};
@@ -65,7 +64,18 @@ pub fn rev(args: Vec<OsString>) -> i32 {
             }
         };
         let mut lines = Lines::new(input, b'\n');
-        while let Ok(Some((line, ended))) = lines.next_line() {
+        loop {
+            let (line, ended) = match lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(error) => {
+                    out.flush();
+                    let shown = if file == b"-" { b"stdin" } else { file.as_slice() };
+                    warn!("rev: {}: 0: {}", show(shown), io::strerror(&error));
+                    status = 1;
+                    break;
+                }
+            };
             let mut end = line.len();
             while end > 0 {
                 let mut start = end - 1;
@@ -120,7 +130,13 @@ pub fn envsubst(args: Vec<OsString>) -> i32 {
         let names = allowed.get_or_insert_default();
         references(format, |_, name| names.extend(name.map(<[u8]>::to_vec)));
     }
-    let text = io::read_all(b"-").unwrap_or_default();
+    let text = match io::read_all(b"-") {
+        Ok(text) => text,
+        Err(error) => {
+            warn!("envsubst: error while reading \"standard input\": {}", io::strerror(&error));
+            return 1;
+        }
+    };
     references(&text, |raw, name| match name {
         Some(name) if allowed.as_ref().is_none_or(|names| names.iter().any(|known| known == name)) => {
             out.put(&io::env(&show(name)).unwrap_or_default());
@@ -271,8 +287,17 @@ pub fn pager(args: Vec<OsString>) -> i32 {
         }
         let mut input = input;
         let mut buffer = vec![0; io::BLOCK];
-        while let Ok(read @ 1..) = input.read(&mut buffer) {
-            out.put(&buffer[..read]);
+        loop {
+            match io::read_some(&mut input, &mut buffer) {
+                Ok(0) => break,
+                Ok(read) => out.put(&buffer[..read]),
+                Err(error) => {
+                    out.flush();
+                    warn!("{}: {}", show(file), io::strerror(&error));
+                    status = 1;
+                    break;
+                }
+            }
         }
     }
     out.flush();

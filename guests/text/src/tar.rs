@@ -321,7 +321,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
             '\u{4}' => options.recurse = false,
             '\u{5}' => null = true,
             '\u{6}' => options.numeric = true,
-            '\u{7}' => match getopt::number(&value) {
+            '\u{7}' => match getopt::size(&value) {
                 Some(count) => options.strip = count,
                 None => return Err(usage(&format!("{}: Invalid number of elements", show(&value)))),
             },

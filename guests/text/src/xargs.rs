@@ -118,7 +118,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
         let number = |least: usize| {
             let text = value.clone().unwrap_or_else(|| b"1".to_vec());
             match getopt::number::<i64>(&text) {
-                Some(number) if number >= least as i64 => Ok(number as usize),
+                Some(number) if number >= least as i64 => Ok(getopt::saturated(number)),
                 Some(_) => {
                     warn!("xargs: value {} for -{letter} option should be >= {least}", show(&text));
                     warn!("Try 'xargs --help' for more information.");

@@ -58,9 +58,21 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     if archive != b"-" && !crate::find::base_name(&archive).contains(&b'.') {
         archive.extend_from_slice(b".zip");
     }
-    let mut members = match io::read_all(&archive) {
-        Ok(bytes) if archive != b"-" => format::read(&bytes).unwrap_or_default(),
-        _ => Vec::new(),
+    let mut members = match fs::read(io::path(&archive)) {
+        _ if archive == b"-" => Vec::new(),
+        // What is there is not an archive: it is not overwritten.
+        Ok(bytes) => match format::read(&bytes) {
+            Some(members) => members,
+            None => {
+                warn!("\nzip error: Zip file structure invalid ({})", show(&archive));
+                return 3;
+            }
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            warn!("\nzip I/O error: {}\n\nzip error: Could not open zip file ({})", io::strerror(&error), show(&archive));
+            return 15;
+        }
     };
     let mut out = Out::new("zip", 14);
     if delete {
@@ -73,7 +85,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
             out.put(format!("\tzip warning: name not matched: {}\n", show(name)).as_bytes());
         }
     }
-    let mut changed = false;
+    let (mut changed, mut unreadable) = (false, false);
     for path in paths {
         let stored = path.strip_prefix(b"./").unwrap_or(&path).to_vec();
         let start = stored.iter().position(|&byte| byte != b'/').unwrap_or(0);
@@ -95,7 +107,17 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         if name.is_empty() || name == b"./" {
             continue;
         }
-        let content = if directory { Vec::new() } else { fs::read(io::path(&path)).unwrap_or_default() };
+        let content = match fs::read(io::path(&path)) {
+            _ if directory => Vec::new(),
+            Ok(content) => content,
+            Err(error) => {
+                out.flush();
+                let name = show(&path);
+                warn!("\tzip warning: could not open for reading: {name}\n\tzip warning: {}", io::strerror(&error));
+                unreadable = true;
+                continue;
+            }
+        };
         let member = Member::pack(name, &content, stat.mode, seconds(&stat), if directory { 0 } else { level });
         let verb = if members.iter().any(|known| known.name == member.name) { "updating" } else { "  adding" };
         if !quiet {
@@ -130,6 +152,9 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     if let Err(error) = written {
         warn!("zip I/O error: {}\nzip error: Could not create output file ({})", io::strerror(&error), show(&archive));
         return 15;
+    }
+    if unreadable {
+        return 18;
     }
     if remove {
         for (path, directory) in packed.iter().rev() {
@@ -265,7 +290,13 @@ pub fn unzip(args: Vec<OsString>) -> i32 {
         }
         archive = with;
     }
-    let bytes = io::read_all(&archive).unwrap_or_default();
+    let bytes = match io::read_all(&archive) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            warn!("error:  cannot open zipfile [ {} ]\n        {}", show(&archive), io::strerror(&error));
+            return 9;
+        }
+    };
     let Some(members) = format::read(&bytes) else {
         let name = show(&archive);
         let mut out = Out::new("unzip", 9);

@@ -174,7 +174,9 @@ fn from_file(file: &OsStr, now: i128, zone: &Zone, print: &mut impl FnMut(i128))
     let input = open(file).map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?;
     let mut lines = Lines::new(input, b'\n');
     let mut status = 0;
-    while let Ok(Some(line)) = lines.next_content() {
+    while let Some(line) =
+        lines.next_content().map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?
+    {
         let text = String::from_utf8_lossy(line).into_owned();
         match read::parse(&text, now, zone) {
             Some(time) => print(time),

@@ -38,7 +38,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
 
 /// `%e` with so many digits.
 pub fn scientific(value: f64, precision: usize) -> String {
-    let text = format!("{value:.precision$e}");
+    let text = sys::decimal::scientific(value, precision);
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
     format!("{mantissa}e{sign}{digits:0>2}")
@@ -50,7 +50,7 @@ pub fn general(value: f64, precision: usize, alternate: bool) -> String {
         return if value.is_nan() { "nan".into() } else { if value > 0.0 { "inf" } else { "-inf" }.into() };
     }
     let precision = precision.max(1);
-    let probe = format!("{value:.*e}", precision - 1);
+    let probe = sys::decimal::scientific(value, precision - 1);
     let exponent: i32 = probe.split_once('e').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
     let trim = |text: String| {
         if alternate || !text.contains('.') {
@@ -64,7 +64,7 @@ pub fn general(value: f64, precision: usize, alternate: bool) -> String {
         return format!("{}e{tail}", trim(mantissa.to_owned()));
     }
     let places = usize::try_from(precision as i32 - 1 - exponent).unwrap_or(0);
-    trim(format!("{value:.places$}"))
+    trim(sys::decimal::fixed(value, places))
 }
 
 /// One conversion of a `printf` format: flags, width, precision and one of `aefgAEFG`.
@@ -131,7 +131,7 @@ impl Spec {
                     "inf".to_owned()
                 }
             }
-            'f' => format!("{magnitude:.*}", self.precision.unwrap_or(6)),
+            'f' => sys::decimal::fixed(magnitude, self.precision.unwrap_or(6)),
             'e' => scientific(magnitude, self.precision.unwrap_or(6)),
             'a' => hexadecimal_text(magnitude),
             _ => general(magnitude, self.precision.unwrap_or(6), self.alternate),

@@ -142,6 +142,16 @@ impl Output {
         self.put(&[end]);
     }
 
+    /// Adds one byte `count` times, however often that is.
+    pub fn fill(&mut self, byte: u8, mut count: usize) {
+        let piece = [byte; 256];
+        while count > 0 {
+            let length = count.min(piece.len());
+            self.put(&piece[..length]);
+            count -= length;
+        }
+    }
+
     /// Adds text.
     pub fn text(&mut self, text: impl AsRef<str>) {
         self.put(text.as_ref().as_bytes());

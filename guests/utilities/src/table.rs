@@ -34,7 +34,7 @@ programs! {
     "comm" => text::comm::main,
     "cp" => files::cp::main,
     "cpio" => archive::cpio::main,
-    "csplit" => uutils::csplit,
+    "csplit" => uutils::csplit::checked,
     "cut" => text::cut::main,
     "date" => date::main,
     "dd" => files::dd::main,

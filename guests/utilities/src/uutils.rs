@@ -2,6 +2,8 @@
 //!
 //! Their own complaints about options are worded by `clap`; [`run`] looks at the options first and words them as GNU does.
 
+pub mod csplit;
+
 use std::ffi::OsString;
 
 use crate::options::{self, May, Needs, No, Spec};

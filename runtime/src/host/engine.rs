@@ -20,10 +20,10 @@ pub enum Metering {
 
 /// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
 /// [`HOST_STACK`] besides (T-DOS-09).
-const WASM_STACK: usize = 4 << 20;
+pub(crate) const WASM_STACK: usize = 4 << 20;
 
 /// The same for the scientific Python, whose own limits on recursion were made for this much.
-const SCIENTIFIC_STACK: usize = 8 << 20;
+pub(crate) const SCIENTIFIC_STACK: usize = 8 << 20;
 
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;

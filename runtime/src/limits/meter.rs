@@ -9,6 +9,10 @@ use presets::{ByteSize, LimitName, Limits, WallTime};
 use super::LimitReached;
 use crate::clock;
 
+/// Output that a command may print when no memory is left, in all and at once: the last words of its processes.
+const REPORT_ROOM: u64 = 64 << 10;
+const LONGEST_REPORT: u64 = 4 << 10;
+
 /// What one command has used and may use.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -22,6 +26,7 @@ pub(crate) struct Meter {
     memory_peak: AtomicU64,
     memory_refused: AtomicBool,
     files: AtomicU64,
+    report_room: AtomicU64,
     output: AtomicU64,
     commands: AtomicU64,
     processes: AtomicU64,
@@ -87,6 +92,7 @@ impl Meter {
             memory_peak: AtomicU64::new(0),
             memory_refused: AtomicBool::new(false),
             files: AtomicU64::new(0),
+            report_room: AtomicU64::new(REPORT_ROOM),
             output: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             processes: AtomicU64::new(0),
@@ -192,14 +198,32 @@ impl Meter {
     /// Says that a process died; if memory had been refused before, that is the limit it died of.
     pub(crate) fn process_died(&self) -> Option<LimitReached> {
         self.memory_refused.load(Ordering::Relaxed).then(|| {
-            let (peak, files) = (self.memory_peak.load(Ordering::Relaxed), self.files.load(Ordering::Relaxed));
-            let used = if files > self.limits.memory.0 / 4 {
-                format!("{} and more, {} of it by files,", ByteSize(peak.saturating_add(files)), ByteSize(files))
-            } else {
-                format!("{} and more", ByteSize(peak))
-            };
-            self.reach(LimitName::Memory, self.limits.memory.to_string(), used)
+            let LimitReached { limit, value, used } = self.memory_refusal();
+            self.reach(limit, value, used)
         })
+    }
+
+    /// The limit that refused memory to a process which then failed by itself: the command goes on.
+    pub(crate) fn memory_refusal(&self) -> LimitReached {
+        let (peak, files) = (self.memory_peak.load(Ordering::Relaxed), self.files.load(Ordering::Relaxed));
+        let used = if files > self.limits.memory.0 / 4 {
+            format!("{} and more, {} of it by files,", ByteSize(peak.saturating_add(files)), ByteSize(files))
+        } else {
+            format!("{} and more", ByteSize(peak))
+        };
+        LimitReached { limit: LimitName::Memory, value: self.limits.memory.to_string(), used }
+    }
+
+    /// Takes memory for output that is kept; small output fits after everything else is taken, so that a process that
+    /// ran out of memory can still report it.
+    pub(crate) fn take_output_memory(&self, bytes: u64) -> bool {
+        if self.take_memory(bytes) {
+            return true;
+        }
+        let left = self.report_room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(bytes).filter(|_| bytes <= LONGEST_REPORT)
+        });
+        left.is_ok()
     }
 
     /// Takes room for output: how many of the `wanted` bytes may still be kept, and whether the limit is now met.

@@ -14,7 +14,7 @@ use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadl
 
 use super::descriptor::Descriptors;
 use super::state::{Start, pay_fuel, settle_fuel};
-use super::{Ended, Fault, Pid, Process, State, Tree, program};
+use super::{Ended, Fault, Pid, Process, State, Tree, program, report};
 use crate::Error;
 use crate::host::Prepared;
 
@@ -156,7 +156,7 @@ pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: E
             .and_then(|function| on_own_stack(function.call_async(&mut *store, ()))),
         Entry::Turn(name) => call_turn(store, instance, name, (0, 0)),
     };
-    outcome(store, result)
+    outcome(store, instance, result)
 }
 
 fn call_turn(store: &mut Store<State>, instance: &Instance, name: &str, text: (u32, u32)) -> wasmtime::Result<u32> {
@@ -170,7 +170,7 @@ pub(super) fn call_with_text(store: &mut Store<State>, instance: &Instance, text
         Entry::Turn(name) => call_turn(store, instance, name, text),
         Entry::Start(_) | Entry::Status(_) => Err(Ended::HostPanic.into()),
     });
-    outcome(store, result)
+    outcome(store, instance, result)
 }
 
 // Puts a text into memory that the guest allots: where it is, and how long.
@@ -184,9 +184,9 @@ fn give(store: &mut Store<State>, instance: &Instance, text: &str) -> wasmtime::
 }
 
 // The status that an entry returned, or why it ended without.
-fn outcome(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Result<u8, Ended> {
+fn outcome(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Result<u8, Ended> {
     let returned = result.is_ok();
-    match meaning(store, result) {
+    match meaning(store, instance, result) {
         Ended::Exit(code) if returned => Ok(code),
         ended => Err(ended),
     }
@@ -196,7 +196,7 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
     match instance.get_typed_func::<u32, u32>(&mut *store, abi::FORK_ENTRY) {
         Ok(function) => {
             let result = on_own_stack(function.call_async(&mut *store, closure));
-            meaning(store, result)
+            meaning(store, instance, result)
         }
         Err(_) => Ended::Signal(Signal::ABRT),
     }
@@ -217,17 +217,24 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
     settle_fuel(store.as_context_mut())?;
     let instance = match on_own_stack(prepared.instance.instantiate_async(&mut store)) {
         Ok(instance) => instance,
-        Err(error) => return Err(refused(&tree, &error)),
+        Err(error) => return Err(refused(&mut store, &tree, &error)),
     };
     let memory = instance.get_memory(&mut store, "memory");
     store.data_mut().memory = memory;
     Ok((store, instance))
 }
 
-// An instance is refused when its memory does not fit the budget, or when no slot is free.
-fn refused(tree: &Tree, _error: &wasmtime::Error) -> Ended {
-    match tree.meter.process_died() {
-        Some(_) => Ended::Limit,
+// An instance is refused when its memory does not fit the budget, or when no slot is free. Its start function may also end it.
+fn refused(store: &mut Store<State>, tree: &Tree, error: &wasmtime::Error) -> Ended {
+    let settled = settle_fuel(store.as_context_mut());
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        return ended.clone();
+    }
+    if settled.is_err() || tree.meter.process_died().is_some() {
+        return Ended::Limit;
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(trap) => trapped(store, None, trap),
         None => Ended::Signal(Signal::KILL),
     }
 }
@@ -241,7 +248,17 @@ fn on_own_stack<T>(call: impl Future<Output = wasmtime::Result<T>>) -> wasmtime:
     }
 }
 
-fn meaning(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Ended {
+fn meaning(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Ended {
+    let ended = reason(store, instance, result);
+    if let Ended::Exit(1..) = ended
+        && store.data().memory_refused
+    {
+        report::memory(store.data());
+    }
+    ended
+}
+
+fn reason(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Ended {
     let settled = settle_fuel(store.as_context_mut());
     let error = match result {
         Ok(code) => return Ended::Exit(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
@@ -257,13 +274,32 @@ fn meaning(store: &mut Store<State>, result: wasmtime::Result<u32>) -> Ended {
         return Ended::Limit;
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => {
-            store.data().tree.meter.out_of_fuel();
-            Ended::Limit
-        }
-        Some(Trap::UnreachableCodeReached) => Ended::Signal(Signal::ABRT),
-        _ => Ended::Signal(Signal::SEGV),
+        Some(trap) => trapped(store, Some(instance), trap),
+        None => Ended::Signal(Signal::SEGV),
     }
+}
+
+fn trapped(store: &mut Store<State>, instance: Option<&Instance>, trap: &Trap) -> Ended {
+    let no_stack = match trap {
+        Trap::OutOfFuel => {
+            store.data().tree.meter.out_of_fuel();
+            return Ended::Limit;
+        }
+        Trap::UnreachableCodeReached => return Ended::Signal(Signal::ABRT),
+        Trap::StackOverflow => true,
+        Trap::MemoryOutOfBounds => instance.is_some_and(|instance| has_no_stack_left(store, instance)),
+        _ => false,
+    };
+    if no_stack {
+        report::stack(store.data());
+    }
+    Ended::Signal(Signal::SEGV)
+}
+
+// A guest's own stack lies at the start of its memory: below it there is nothing, and its pointer wraps around.
+fn has_no_stack_left(store: &mut Store<State>, instance: &Instance) -> bool {
+    let pointer = instance.get_global(&mut *store, abi::STACK_POINTER).and_then(|pointer| pointer.get(&mut *store).i32());
+    pointer.is_some_and(|pointer| pointer < 0)
 }
 
 fn apply(descriptors: &mut Descriptors, actions: &[Action]) -> Result<(), Errno> {

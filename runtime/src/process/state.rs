@@ -34,11 +34,16 @@ pub(crate) struct State {
     pub(crate) memory: Option<Memory>,
     /// It has been told that the command met a limit, and should be gone.
     pub(crate) told_of_limit: bool,
+    /// It wanted memory that the command's limit did not allow.
+    pub(crate) memory_refused: bool,
     memory_held: u64,
     fuel_granted: u64,
     // What of the grant is burnt and paid for.
     fuel_paid: u64,
 }
+
+/// Bytes that the engine keeps for an element of a table.
+const TABLE_ELEMENT: u64 = 8;
 
 /// What a new process is told about itself.
 #[derive(Clone, Debug)]
@@ -74,6 +79,7 @@ impl State {
             answer: Vec::new(),
             memory: None,
             told_of_limit: false,
+            memory_refused: false,
             memory_held: 0,
             fuel_granted: 0,
             fuel_paid: 0,
@@ -83,6 +89,7 @@ impl State {
     /// Becomes another program: same pid, same descriptors but those that close, nothing else.
     pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
         self.return_memory();
+        self.memory_refused = false;
         // The fuel of the old store is paid for; the new one starts with none.
         (self.fuel_granted, self.fuel_paid) = (0, 0);
         self.descriptors.close_for_exec();
@@ -105,7 +112,7 @@ impl State {
         self.tree.meter.return_memory(held);
         (self.tree, self.process, self.descriptors, self.umask) = (tree, process, descriptors, umask);
         (self.args, self.env, self.cwd) = (start.args, start.env, start.cwd);
-        (self.answer, self.told_of_limit) = (Vec::new(), false);
+        (self.answer, self.told_of_limit, self.memory_refused) = (Vec::new(), false, false);
         (self.fuel_granted, self.fuel_paid) = (0, 0);
         let fits = self.tree.meter.take_memory(held);
         if fits {
@@ -160,14 +167,21 @@ impl ResourceLimiter for State {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current) as u64;
         let granted = self.tree.meter.take_memory(more);
+        self.memory_refused |= !granted;
         if granted {
             self.memory_held += more;
         }
         Ok(granted)
     }
 
-    fn table_growing(&mut self, _current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(maximum.is_none_or(|maximum| desired <= maximum))
+    // Tables are memory of the host, too (T-DOS-03).
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let more = (desired.saturating_sub(current) as u64).saturating_mul(TABLE_ELEMENT);
+        let granted = maximum.is_none_or(|maximum| desired <= maximum) && self.tree.meter.take_memory(more);
+        if granted {
+            self.memory_held += more;
+        }
+        Ok(granted)
     }
 }
 

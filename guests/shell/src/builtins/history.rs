@@ -88,9 +88,8 @@ fn write_lines(file: &str, lines: &[String]) -> std::io::Result<()> {
 }
 
 fn append_lines(file: &str, lines: &[String]) -> std::io::Result<()> {
-    let mut content = std::fs::read(crate::exec::os(file)).unwrap_or_default();
-    content.extend(joined(lines));
-    std::fs::write(crate::exec::os(file), content)
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(crate::exec::os(file))?;
+    std::io::Write::write_all(&mut file, &joined(lines))
 }
 
 pub(super) fn history(shell: &mut Shell, args: &[String]) -> Done {

@@ -21,6 +21,63 @@ impl Arguments<'_> {
     }
 }
 
+/// Padding up to this length is built at once, a longer one when it is written.
+const SHORT: usize = 4096;
+
+/// What is printed: bytes, and long padding between them, which takes no memory.
+#[derive(Debug, Default)]
+struct Sink {
+    bytes: Vec<u8>,
+    /// Where in `bytes`, which byte, how often.
+    padding: Vec<(usize, u8, usize)>,
+}
+
+impl Sink {
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn fill(&mut self, byte: u8, count: usize) {
+        if count <= SHORT {
+            self.bytes.resize(self.bytes.len() + count, byte);
+        } else {
+            self.padding.push((self.bytes.len(), byte, count));
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.padding.iter().fold(self.bytes.len(), |length, (_, _, count)| length.saturating_add(*count))
+    }
+
+    /// Passes everything on in order, in pieces, until `take` refuses one.
+    fn pour(&self, mut take: impl FnMut(&[u8]) -> bool) {
+        let mut done = 0;
+        for &(at, byte, count) in &self.padding {
+            if !take(self.bytes.get(done..at).unwrap_or_default()) {
+                return;
+            }
+            done = at;
+            let piece = [byte; SHORT];
+            let mut left = count;
+            while left > 0 {
+                let length = left.min(SHORT);
+                if !take(piece.get(..length).unwrap_or_default()) {
+                    return;
+                }
+                left -= length;
+            }
+        }
+        take(self.bytes.get(done..).unwrap_or_default());
+    }
+
+    fn write(&self, shell: &mut Shell) {
+        self.pour(|piece| {
+            shell.output.write(piece);
+            shell.output.failure.is_none()
+        });
+    }
+}
+
 /// A conversion's flags, width and precision.
 #[derive(Debug, Default)]
 struct Spec {
@@ -68,7 +125,7 @@ pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
     }
     let Some(format) = args.get(at) else { return Ok(shell.usage("printf")) };
     let mut arguments = Arguments { list: args.get(at + 1..).unwrap_or_default(), at: 0, failed: false };
-    let mut out = Vec::with_capacity(64);
+    let mut out = Sink { bytes: Vec::with_capacity(64), padding: Vec::new() };
     let format = bytes::encode(format).into_owned();
     loop {
         let before = arguments.at;
@@ -79,9 +136,14 @@ pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
     }
     let failed = arguments.failed;
     match target {
-        None => shell.output.write(&out),
+        None => out.write(shell),
         Some(name) => {
-            let text = bytes::decode(&out);
+            let mut text = Vec::with_capacity(out.len());
+            out.pour(|piece| {
+                text.extend_from_slice(piece);
+                true
+            });
+            let text = bytes::decode(&text);
             let result = match split_subscript(&name) {
                 Some((base, subscript)) => {
                     let subscript = shell.subscript(base, subscript)?;
@@ -99,16 +161,16 @@ pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
 }
 
 /// Uses the format once; `false` when output ends here.
-fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &mut Vec<u8>) -> bool {
+fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &mut Sink) -> bool {
     let mut rest = format;
     while let Some((&byte, tail)) = rest.split_first() {
         match byte {
             b'\\' => {
-                let used = escape(tail, Dialect::Format, out).unwrap_or(0);
+                let used = escape(tail, Dialect::Format, &mut out.bytes).unwrap_or(0);
                 rest = tail.get(used..).unwrap_or_default();
             }
             b'%' if tail.first() == Some(&b'%') => {
-                out.push(b'%');
+                out.bytes.push(b'%');
                 rest = tail.get(1..).unwrap_or_default();
             }
             b'%' => match conversion(shell, tail, arguments, out) {
@@ -118,7 +180,7 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
             _ => {
                 let plain = rest.iter().position(|&byte| byte == b'\\' || byte == b'%').unwrap_or(rest.len());
                 let (head, left) = rest.split_at(plain);
-                out.extend_from_slice(head);
+                out.put(head);
                 rest = left;
             }
         }
@@ -126,7 +188,7 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
     true
 }
 
-fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Vec<u8>) -> Option<&'f [u8]> {
+fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Sink) -> Option<&'f [u8]> {
     let mut spec = Spec::default();
     let mut rest = text;
     while let Some((&flag, tail)) = rest.split_first() {
@@ -141,15 +203,27 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         }
         rest = tail;
     }
-    let width = number(shell, &mut rest, arguments);
-    if let Some(width) = width {
-        spec.minus |= width < 0;
-        spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(0).min(1 << 20);
+    // C's library refuses a conversion that is wider than its numbers, and bash goes on without it.
+    let mut refused = false;
+    match number(shell, &mut rest, arguments) {
+        Size::Given(width) => {
+            spec.minus |= width < 0;
+            spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
+        }
+        Size::Absent => {}
+        Size::TooLarge => refused = true,
     }
     if let Some(tail) = rest.strip_prefix(b".") {
         rest = tail;
-        let precision = number(shell, &mut rest, arguments).unwrap_or(0);
-        spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 20));
+        match number(shell, &mut rest, arguments) {
+            Size::Given(precision) => spec.precision = usize::try_from(precision).ok(),
+            Size::Absent => spec.precision = Some(0),
+            Size::TooLarge => refused = true,
+        }
+    }
+    let discarded = &mut Sink::default();
+    if refused {
+        (spec.width, spec.precision) = (0, None);
     }
     while let Some((b'l' | b'L' | b'h' | b'j' | b'z' | b't' | b'q', tail)) = rest.split_first() {
         // `%q` alone is a conversion of its own.
@@ -163,6 +237,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         arguments.failed = true;
         return None;
     };
+    let out = if refused { discarded } else { out };
     match letter {
         b's' => pad_text(&bytes::encode(&arguments.next().unwrap_or_default()), &spec, out),
         b'b' => {
@@ -235,8 +310,8 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             }
         }
         other => {
-            shell.output.write(out);
-            out.clear();
+            out.write(shell);
+            *out = Sink::default();
             shell.complain(format_args!("printf: `{}': invalid format character", bytes::decode(&[other])));
             arguments.failed = true;
             return None;
@@ -245,16 +320,33 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
     Some(tail)
 }
 
+/// A width or a precision.
+enum Size {
+    Absent,
+    Given(i32),
+    /// More than C's `int` holds.
+    TooLarge,
+}
+
 /// Digits, or `*` for the next argument.
-fn number(shell: &mut Shell, rest: &mut &[u8], arguments: &mut Arguments<'_>) -> Option<i64> {
+fn number(shell: &mut Shell, rest: &mut &[u8], arguments: &mut Arguments<'_>) -> Size {
     if let Some(tail) = rest.strip_prefix(b"*") {
         *rest = tail;
-        return Some(integer(shell, arguments, true));
+        let value = integer(shell, arguments, true);
+        return Size::Given(i32::try_from(value).unwrap_or_else(|_| {
+            // Bash, too, shows the argument that comes next.
+            let shown = arguments.list.get(arguments.at).map_or("", String::as_str);
+            shell.complain(format_args!("printf: warning: {shown}: Numerical result out of range"));
+            if value < 0 { i32::MIN } else { i32::MAX }
+        }));
     }
     let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, tail) = rest.split_at(count);
     *rest = tail;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    match std::str::from_utf8(digits) {
+        Ok("") | Err(_) => Size::Absent,
+        Ok(digits) => digits.parse().map_or(Size::TooLarge, Size::Given),
+    }
 }
 
 fn integer(shell: &mut Shell, arguments: &mut Arguments<'_>, signed: bool) -> i64 {
@@ -318,22 +410,22 @@ fn float(shell: &mut Shell, arguments: &mut Arguments<'_>) -> f64 {
     }
 }
 
-fn pad_text(text: &[u8], spec: &Spec, out: &mut Vec<u8>) {
+fn pad_text(text: &[u8], spec: &Spec, out: &mut Sink) {
     let shown = match spec.precision {
         Some(precision) => text.get(..precision.min(text.len())).unwrap_or(text),
         None => text,
     };
     let room = spec.width.saturating_sub(shown.len());
     if !spec.minus {
-        out.resize(out.len() + room, b' ');
+        out.fill(b' ', room);
     }
-    out.extend_from_slice(shown);
+    out.put(shown);
     if spec.minus {
-        out.resize(out.len() + room, b' ');
+        out.fill(b' ', room);
     }
 }
 
-fn pad_signed(value: i64, spec: &Spec, out: &mut Vec<u8>) {
+fn pad_signed(value: i64, spec: &Spec, out: &mut Sink) {
     let digits = value.unsigned_abs().to_string();
     let sign = sign(value < 0, spec);
     pad_digits(sign, &digits, spec, out);
@@ -348,7 +440,7 @@ fn sign(negative: bool, spec: &Spec) -> &'static str {
     }
 }
 
-fn pad_unsigned(value: u64, letter: u8, spec: &Spec, out: &mut Vec<u8>) {
+fn pad_unsigned(value: u64, letter: u8, spec: &Spec, out: &mut Sink) {
     let (digits, prefix) = match letter {
         b'o' => (format!("{value:o}"), if spec.alternate && value != 0 { "0" } else { "" }),
         b'x' => (format!("{value:x}"), if spec.alternate && value != 0 { "0x" } else { "" }),
@@ -358,25 +450,27 @@ fn pad_unsigned(value: u64, letter: u8, spec: &Spec, out: &mut Vec<u8>) {
     pad_digits(prefix, &digits, spec, out);
 }
 
-fn pad_digits(prefix: &str, digits: &str, spec: &Spec, out: &mut Vec<u8>) {
-    let mut digits = digits.to_owned();
-    if let Some(precision) = spec.precision {
-        if precision == 0 && digits == "0" {
-            digits.clear();
-        }
-        while digits.len() < precision {
-            digits.insert(0, '0');
-        }
-    } else if spec.zero && !spec.minus {
-        let room = spec.width.saturating_sub(prefix.len() + digits.len());
-        digits.insert_str(0, &"0".repeat(room));
+fn pad_digits(prefix: &str, digits: &str, spec: &Spec, out: &mut Sink) {
+    let digits = if spec.precision == Some(0) && digits == "0" { "" } else { digits };
+    let zeros = match spec.precision {
+        Some(precision) => precision.saturating_sub(digits.len()),
+        None if spec.zero && !spec.minus => spec.width.saturating_sub(prefix.len() + digits.len()),
+        None => 0,
+    };
+    let room = spec.width.saturating_sub((prefix.len() + digits.len()).saturating_add(zeros));
+    if !spec.minus {
+        out.fill(b' ', room);
     }
-    let text = format!("{prefix}{digits}");
-    pad_text(text.as_bytes(), &Spec { minus: spec.minus, width: spec.width, ..Spec::default() }, out);
+    out.put(prefix.as_bytes());
+    out.fill(b'0', zeros);
+    out.put(digits.as_bytes());
+    if spec.minus {
+        out.fill(b' ', room);
+    }
 }
 
 /// A formatted float with its sign, zero padding and width.
-fn pad_number(text: &str, spec: &Spec, out: &mut Vec<u8>) {
+fn pad_number(text: &str, spec: &Spec, out: &mut Sink) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
@@ -385,9 +479,9 @@ fn pad_number(text: &str, spec: &Spec, out: &mut Vec<u8>) {
     let finite = digits.starts_with(|c: char| c.is_ascii_digit());
     if spec.zero && !spec.minus && finite {
         let room = spec.width.saturating_sub(sign.len() + digits.len());
-        out.extend_from_slice(sign.as_bytes());
-        out.resize(out.len() + room, b'0');
-        out.extend_from_slice(digits.as_bytes());
+        out.put(sign.as_bytes());
+        out.fill(b'0', room);
+        out.put(digits.as_bytes());
         return;
     }
     let text = format!("{sign}{digits}");

@@ -231,14 +231,14 @@ pub(super) fn format_float(value: f64, letter: u8, precision: Option<usize>, alt
         let precision_or = precision.unwrap_or(6);
         match letter.to_ascii_lowercase() {
             b'f' => {
-                let mut text = format!("{value:.precision_or$}");
+                let mut text = sys::decimal::fixed(value, precision_or);
                 if alternate && precision_or == 0 {
                     text.push('.');
                 }
                 text
             }
             b'e' => exponential(value, precision_or, alternate),
-            b'a' => hexadecimal(value),
+            b'a' => hexadecimal(value, precision, alternate),
             _ => general(value, precision_or.max(1), alternate),
         }
     };
@@ -246,7 +246,7 @@ pub(super) fn format_float(value: f64, letter: u8, precision: Option<usize>, alt
 }
 
 fn exponential(value: f64, precision: usize, alternate: bool) -> String {
-    let text = format!("{value:.precision$e}");
+    let text = sys::decimal::scientific(value, precision);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let point = if alternate && precision == 0 { "." } else { "" };
@@ -254,7 +254,7 @@ fn exponential(value: f64, precision: usize, alternate: bool) -> String {
 }
 
 fn general(value: f64, precision: usize, alternate: bool) -> String {
-    let text = format!("{value:.*e}", precision - 1);
+    let text = sys::decimal::scientific(value, precision - 1);
     let exponent: i32 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let trim = |text: String| {
         if alternate || !text.contains('.') {
@@ -268,24 +268,40 @@ fn general(value: f64, precision: usize, alternate: bool) -> String {
         return format!("{}e{rest}", trim(mantissa.to_owned()));
     }
     let digits = usize::try_from(i32::try_from(precision).unwrap_or(i32::MAX) - 1 - exponent).unwrap_or(0);
-    trim(format!("{value:.digits$}"))
+    trim(sys::decimal::fixed(value, digits))
 }
 
 /// `%a` as C writes a `long double`, whose first digit is 8 or more.
-fn hexadecimal(value: f64) -> String {
+fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String {
     let bits = value.to_bits();
     let sign = if bits >> 63 == 1 { "-" } else { "" };
     let exponent = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
     let fraction = bits & 0xf_ffff_ffff_ffff;
-    if exponent == 0 && fraction == 0 {
-        return format!("{sign}0x0p+0");
+    let (mantissa, mut exponent) = match (exponent, fraction) {
+        (0, 0) => (0, 0),
+        // A `long double` has room to make the smallest numbers normal.
+        (0, _) => (fraction << fraction.leading_zeros(), 1 - 1023 - 3 + 11 - i64::from(fraction.leading_zeros())),
+        _ => ((1 << 63) | fraction << 11, exponent - 1023 - 3),
+    };
+    let mut digits = u128::from(mantissa);
+    if let Some(cut) = precision.and_then(|precision| 15usize.checked_sub(precision)) {
+        let unit = 1u128 << (4 * cut);
+        let (kept, rest) = (digits / unit, digits % unit);
+        let up = rest * 2 > unit || (rest * 2 == unit && kept % 2 == 1);
+        digits = (kept + u128::from(up)) * unit;
+        if digits >> 64 != 0 {
+            digits >>= 4;
+            exponent += 4;
+        }
     }
-    let mantissa = (1 << 63) | fraction << 11;
-    let digits = format!("{mantissa:016x}");
+    let digits = format!("{digits:016x}");
     let (first, rest) = digits.split_at(1);
-    let rest = rest.trim_end_matches('0');
-    let point = if rest.is_empty() { "" } else { "." };
-    let exponent = exponent - 1023 - 3;
+    let mut rest = match precision {
+        None => rest.trim_end_matches('0').to_owned(),
+        Some(precision) => rest.get(..precision).unwrap_or(rest).to_owned(),
+    };
+    rest.extend(std::iter::repeat_n('0', precision.unwrap_or(0).saturating_sub(rest.len())));
+    let point = if rest.is_empty() && !alternate { "" } else { "." };
     format!("{sign}0x{first}{point}{rest}p{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 

@@ -83,12 +83,16 @@ impl Shell {
         };
         let _ = sys::close(write);
         let mut output = Vec::new();
-        let _ = sys::read_to_end(read, &mut output);
+        let result = sys::read_to_end(read, &mut output);
         let _ = sys::close(read);
         self.status = match pid {
             Ok(pid) => self.wait_for(pid),
             Err(status) => status,
         };
+        if let Err(error) = result {
+            self.complain(format_args!("command substitution: read error: {}", sys::message(&error)));
+            self.status = 1;
+        }
         Ok(output)
     }
 

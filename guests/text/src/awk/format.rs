@@ -97,7 +97,7 @@ fn digits(template: &[u8], at: &mut usize) -> usize {
         value = value.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
         *at += 1;
     }
-    value.min(1 << 20)
+    value
 }
 
 fn character(value: &Value) -> Vec<u8> {
@@ -198,9 +198,7 @@ fn integer(out: &mut Vec<u8>, number: f64, spec: &Spec) {
         if precision == 0 && digits == "0" {
             digits.clear();
         }
-        while digits.len() < precision {
-            digits.insert(0, '0');
-        }
+        digits = sys::padding::zeros(digits, precision);
     }
     numeric(out, sign(whole < 0.0, spec), &digits, spec.zero && spec.precision.is_none(), spec);
 }
@@ -221,9 +219,7 @@ fn unsigned(out: &mut Vec<u8>, number: f64, letter: u8, spec: &Spec) {
         _ => value.to_string(),
     };
     if let Some(precision) = spec.precision {
-        while digits.len() < precision {
-            digits.insert(0, '0');
-        }
+        digits = sys::padding::zeros(digits, precision);
     }
     let prefix = match letter {
         b'o' if spec.alternate => "0",
@@ -241,7 +237,7 @@ fn float(out: &mut Vec<u8>, number: f64, letter: u8, spec: &Spec) {
     let magnitude = number.abs();
     let precision = spec.precision.unwrap_or(6);
     let mut digits = match letter {
-        b'f' | b'F' => format!("{magnitude:.precision$}"),
+        b'f' | b'F' => sys::decimal::fixed(magnitude, precision),
         b'e' | b'E' => exponential(magnitude, precision),
         _ => general(magnitude, precision, spec.alternate),
     };
@@ -255,7 +251,7 @@ fn float(out: &mut Vec<u8>, number: f64, letter: u8, spec: &Spec) {
 }
 
 fn exponential(number: f64, precision: usize) -> String {
-    let text = format!("{number:.precision$e}");
+    let text = sys::decimal::scientific(number, precision);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if exponent < 0 { '-' } else { '+' };
@@ -268,7 +264,7 @@ pub(super) fn general(number: f64, precision: usize, keep_zeros: bool) -> String
         return if number.is_sign_negative() { "-0".to_string() } else { "0".to_string() };
     }
     let precision = precision.max(1);
-    let text = format!("{number:.*e}", precision - 1);
+    let text = sys::decimal::scientific(number, precision - 1);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let trim = |text: &str| -> String {
@@ -282,5 +278,5 @@ pub(super) fn general(number: f64, precision: usize, keep_zeros: bool) -> String
         return format!("{}e{sign}{:02}", trim(mantissa), exponent.abs());
     }
     let decimals = (precision as i32 - 1 - exponent).max(0) as usize;
-    trim(&format!("{number:.decimals$}"))
+    trim(&sys::decimal::fixed(number, decimals))
 }

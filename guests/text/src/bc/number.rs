@@ -79,13 +79,24 @@ impl Number {
         if exponent == 0 {
             return Some(Self::integer(1));
         }
-        let count = exponent.unsigned_abs().min(1_000_000) as u32;
-        let power = Self { digits: self.digits.pow(count), scale: self.scale * count as usize };
+        // A larger power of anything but zero and one has more digits than an address space.
+        let Ok(count) = u32::try_from(exponent.unsigned_abs()) else { return self.huge_power(exponent) };
+        let power = Self { digits: self.digits.pow(count), scale: self.scale.saturating_mul(count as usize) };
         if exponent < 0 {
             return Self::integer(1).div(&power, scale);
         }
         let kept = power.scale.min(scale.max(self.scale));
         Some(power.rescaled(kept))
+    }
+
+    fn huge_power(&self, exponent: i64) -> Option<Self> {
+        let one = BigInt::from(1);
+        match self.scale {
+            0 if self.digits == BigInt::from(0) => (exponent > 0).then(|| Self::integer(0)),
+            0 if self.digits == one => Some(Self::integer(1)),
+            0 if self.digits == -one => Some(Self::integer(if exponent % 2 == 0 { 1 } else { -1 })),
+            _ => sys::memory::exhausted(usize::MAX),
+        }
     }
 
     /// `None` for a negative number.
@@ -160,7 +171,7 @@ impl Number {
             if self.scale == 0 {
                 return format!("{sign}{digits}");
             }
-            let padded = format!("{digits:0>width$}", width = self.scale + 1);
+            let padded = sys::padding::zeros(&digits, self.scale.saturating_add(1));
             let (whole, fraction) = padded.split_at(padded.len() - self.scale);
             let whole = if whole == "0" { "" } else { whole };
             return if self.is_zero() { "0".to_string() } else { format!("{sign}{whole}.{fraction}") };

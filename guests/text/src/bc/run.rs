@@ -66,7 +66,13 @@ impl Machine {
     /// The next line of standard input, with its end.
     fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole().ok()?
+        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole() {
+            Ok(line) => line,
+            Err(error) => {
+                crate::warn!("(standard_in) 1: read error: {}", crate::io::strerror(&error));
+                crate::io::exit(1)
+            }
+        }
     }
 
     /// Runs standard input line by line, as far as each line completes what came before; a status when it ends bc.
@@ -278,9 +284,9 @@ impl Machine {
                 let index = self.eval(index)?.to_i64().unwrap_or(0);
                 self.arrays.entry(name.clone()).or_default().insert(index, value);
             }
-            Place::Scale => self.scale = small.clamp(0, 1_000_000) as usize,
+            Place::Scale => self.scale = usize::try_from(small.clamp(0, i64::from(i32::MAX))).unwrap_or(0),
             Place::Ibase => self.ibase = small.clamp(2, 36) as u32,
-            Place::Obase => self.obase = small.clamp(2, 1_000_000) as u32,
+            Place::Obase => self.obase = u32::try_from(small.clamp(2, i64::from(i32::MAX))).unwrap_or(10),
             Place::Last => self.last = value,
         }
         Ok(())

@@ -103,7 +103,13 @@ impl Machine {
     /// The next line of standard input, with its end.
     pub fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole().ok()?
+        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole() {
+            Ok(line) => line,
+            Err(error) => {
+                crate::warn!("dc: stdin: {}", crate::io::strerror(&error));
+                crate::io::exit(1)
+            }
+        }
     }
 
     /// Executes a program; whether the next one may follow.

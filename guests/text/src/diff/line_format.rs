@@ -65,7 +65,8 @@ fn line(out: &mut Out, format: &[u8], text: &[u8], number: usize) {
 fn counted(format: &[u8], number: usize) -> Option<(String, &[u8])> {
     let flags = format.iter().take_while(|byte| matches!(byte, b'-' | b'0' | b'\'')).count();
     let digits = format[flags..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let width: usize = std::str::from_utf8(&format[flags..flags + digits]).ok()?.parse().unwrap_or(0);
+    let width: usize =
+        std::str::from_utf8(&format[flags..flags + digits]).ok()?.parse().unwrap_or(if digits == 0 { 0 } else { usize::MAX });
     let [letter, b'n', following @ ..] = &format[flags + digits..] else { return None };
     let shown = match letter {
         b'd' => number.to_string(),
@@ -75,9 +76,9 @@ fn counted(format: &[u8], number: usize) -> Option<(String, &[u8])> {
         _ => return None,
     };
     let shown = match format[..flags].first() {
-        Some(b'-') => format!("{shown:<width$}"),
-        Some(b'0') => format!("{shown:0>width$}"),
-        _ => format!("{shown:>width$}"),
+        Some(b'-') => sys::padding::left(shown, width),
+        Some(b'0') => sys::padding::zeros(shown, width),
+        _ => sys::padding::right(shown, width),
     };
     Some((shown, following))
 }

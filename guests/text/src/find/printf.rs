@@ -75,14 +75,14 @@ impl Format {
                         at += 1;
                     }
                     while let Some(digit @ b'0'..=b'9') = text.get(at) {
-                        width = (width * 10 + usize::from(digit - b'0')).min(10_000);
+                        width = usize::saturating_add(usize::saturating_mul(width, 10), usize::from(digit - b'0'));
                         at += 1;
                     }
                     if text.get(at) == Some(&b'.') {
                         at += 1;
                         let mut value = 0;
                         while let Some(digit @ b'0'..=b'9') = text.get(at) {
-                            value = (value * 10 + usize::from(digit - b'0')).min(10_000);
+                            value = usize::saturating_add(usize::saturating_mul(value, 10), usize::from(digit - b'0'));
                             at += 1;
                         }
                         precision = Some(value);

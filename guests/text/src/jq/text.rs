@@ -20,7 +20,13 @@ impl Texts {
     pub fn open(files: &[Vec<u8>]) -> Result<Self, i32> {
         let mut texts = Self { text: Vec::new(), name: "<stdin>".to_string(), missing: false };
         if files.is_empty() {
-            texts.text = io::read_all(b"-").unwrap_or_default();
+            match io::read_all(b"-") {
+                Ok(text) => texts.text = text,
+                Err(error) => {
+                    warn!("jq: error: Could not read <stdin>: {}", io::strerror(&error));
+                    texts.missing = true;
+                }
+            }
             return Ok(texts);
         }
         for file in files {

@@ -416,7 +416,7 @@ impl Parser<'_> {
                 let number = self.number();
                 self.end_of_command()?;
                 match letter {
-                    b'l' => Kind::List(given.then_some(number as usize)),
+                    b'l' => Kind::List(given.then_some(usize::try_from(number).unwrap_or(usize::MAX))),
                     b'q' => Kind::Quit(number as i32),
                     b'Q' => Kind::QuitSilently(number as i32),
                     _ => return self.error("unknown command: `L'"),

@@ -40,7 +40,13 @@ pub fn column(args: Vec<OsString>) -> i32 {
             Item::Opt('x', _) => across = true,
             Item::Opt('s', value) => separators = value,
             Item::Opt('o', value) => between = value.unwrap_or_default(),
-            Item::Opt('c', value) => width = value.and_then(|value| getopt::number(&value)).unwrap_or(width),
+            Item::Opt('c', value) => match value.as_deref().and_then(getopt::size) {
+                Some(columns) => width = columns,
+                None => {
+                    warn!("column: invalid columns argument: '{}'", show(&value.unwrap_or_default()));
+                    return 1;
+                }
+            },
             Item::Opt('N', value) => heads = value.unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::to_vec).collect(),
             Item::Opt('R', value) => {
                 right = value.unwrap_or_default().split(|&byte| byte == b',').filter_map(getopt::number).collect()

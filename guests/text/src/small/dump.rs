@@ -67,9 +67,9 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
             Item::Opt('i', _) => include = true,
             Item::Opt('u', _) => upper = true,
             Item::Opt('e', _) => little = true,
-            Item::Opt('c', value) => columns = value.as_deref().and_then(number).map(|value| value.max(0) as usize),
-            Item::Opt('g', value) => group = value.as_deref().and_then(number).map(|value| value.max(0) as usize),
-            Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, |value| value.max(0) as usize),
+            Item::Opt('c', value) => columns = value.as_deref().and_then(number).map(crate::getopt::saturated),
+            Item::Opt('g', value) => group = value.as_deref().and_then(number).map(crate::getopt::saturated),
+            Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, crate::getopt::saturated),
             Item::Opt('s', value) => skip = value.as_deref().and_then(number).unwrap_or(0),
             Item::Opt('n', value) => name = value,
             Item::Opt('o', value) => shift = value.as_deref().and_then(number).unwrap_or(0),
@@ -89,9 +89,9 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
         revert(&content, plain, columns.filter(|columns| *columns > 0).unwrap_or(16), &mut out);
     } else {
         let start = if skip < 0 {
-            content.len().saturating_sub(skip.unsigned_abs() as usize)
+            content.len().saturating_sub(usize::try_from(skip.unsigned_abs()).unwrap_or(usize::MAX))
         } else {
-            (skip as usize).min(content.len())
+            crate::getopt::saturated(skip).min(content.len())
         };
         let data = &content[start..start + length.min(content.len() - start)];
         if include {
@@ -113,7 +113,16 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
                 2
             });
             let group = if group == 0 { columns } else { group };
-            lines(data, (start as i64).saturating_add(shift).max(0) as usize, columns, group, bits, upper, little, &mut out);
+            lines(
+                data,
+                crate::getopt::saturated((start as i64).saturating_add(shift)),
+                columns,
+                group,
+                bits,
+                upper,
+                little,
+                &mut out,
+            );
         }
     }
     let mut stdout = Out::new("xxd", 3);
@@ -271,8 +280,8 @@ pub fn hexdump(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(file) => files.push(file),
-            Item::Opt('n', value) => length = value.as_deref().and_then(number).map_or(length, |value| value.max(0) as usize),
-            Item::Opt('s', value) => skip = value.as_deref().and_then(number).map_or(0, |value| value.max(0) as usize),
+            Item::Opt('n', value) => length = value.as_deref().and_then(number).map_or(length, crate::getopt::saturated),
+            Item::Opt('s', value) => skip = value.as_deref().and_then(number).map_or(0, crate::getopt::saturated),
             Item::Opt('v', _) => squeeze = false,
             Item::Opt('e', value) => formats.push(value.unwrap_or_default()),
             Item::Opt(letter @ ('b' | 'c' | 'C' | 'd' | 'o' | 'x'), _) => style = letter,
@@ -393,10 +402,14 @@ fn custom(out: &mut Out, data: &[u8], start: usize, squeeze: bool, format: &str)
         } else {
             0
         };
-        units.push(Unit { count: count.trim().parse().unwrap_or(1), bytes: bytes.trim().parse().unwrap_or(default), text });
+        let number = |text: &str| crate::getopt::size(text.as_bytes());
+        units.push(Unit { count: number(count).unwrap_or(1), bytes: number(bytes).unwrap_or(default), text });
         rest = after.get(close + 1..).unwrap_or_default().trim_start();
     }
-    let size: usize = units.iter().filter(|unit| unit.text.contains('%')).map(|unit| unit.count * unit.bytes).sum();
+    let size: usize = units
+        .iter()
+        .filter(|unit| unit.text.contains('%'))
+        .fold(0, |sum, unit| unit.count.saturating_mul(unit.bytes).saturating_add(sum));
     if size == 0 {
         return;
     }
@@ -418,14 +431,14 @@ fn custom(out: &mut Out, data: &[u8], start: usize, squeeze: bool, format: &str)
                     out.put(unit.text.as_bytes());
                     continue;
                 }
-                let end = (at + unit.bytes).min(block.len());
+                let end = at.saturating_add(unit.bytes).min(block.len());
                 let shown = block.get(at..end).filter(|bytes| !bytes.is_empty());
-                let mut shown = directive(&unit.text, shown, start + index * size + at);
+                let mut shown = directive(&unit.text, shown, (start + index * size).saturating_add(at));
                 if repeat + 1 == unit.count && unit.count > 1 {
                     shown = shown.trim_end_matches(' ').to_string();
                 }
                 out.put(shown.as_bytes());
-                at += unit.bytes;
+                at = at.saturating_add(unit.bytes);
             }
         }
     }

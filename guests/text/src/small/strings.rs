@@ -30,7 +30,7 @@ pub fn strings(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(file) => files.push(file),
-            Item::Opt('n', value) => match value.as_deref().and_then(getopt::number) {
+            Item::Opt('n', value) => match value.as_deref().and_then(getopt::size) {
                 Some(count) if count > 0 => least = count,
                 _ => {
                     warn!("strings: invalid integer argument {}", show(&value.unwrap_or_default()));

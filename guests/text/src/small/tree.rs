@@ -83,7 +83,7 @@ pub fn tree(args: Vec<OsString>) -> i32 {
             Item::Opt('\u{2}', _) => options.no_report = true,
             Item::Opt('\u{3}', _) => options.prune = true,
             Item::Opt('\u{4}', value) => options.ascii = value.is_some_and(|value| value.eq_ignore_ascii_case(b"ascii")),
-            Item::Opt('L', value) => match value.as_deref().and_then(getopt::number).filter(|level| *level > 0) {
+            Item::Opt('L', value) => match value.as_deref().and_then(getopt::size).filter(|level| *level > 0) {
                 Some(level) => options.level = level,
                 None => {
                     warn!("tree: Invalid level, must be greater than 0.");

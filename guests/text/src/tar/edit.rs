@@ -196,8 +196,12 @@ fn differences(options: &Options, member: &Member, content: &[u8]) -> Vec<Result
     }
     if stat.size != member.size {
         found.push(Ok("Size differs".to_string()));
-    } else if io::read_all(if location == b"-" { b"./-" } else { &location }).is_ok_and(|bytes| bytes != content) {
-        found.push(Ok("Contents differ".to_string()));
+    } else {
+        match io::read_all(if location == b"-" { b"./-" } else { &location }) {
+            Ok(bytes) if bytes == content => {}
+            Ok(_) => found.push(Ok("Contents differ".to_string())),
+            Err(error) => found.push(Ok(format!("Cannot read: {}", io::strerror(&error)))),
+        }
     }
     found
 }

@@ -30,7 +30,18 @@ pub(super) fn create(options: &Options, append: bool) -> i32 {
     }
     let mut archive = Vec::new();
     if append && options.file != b"-" {
-        archive = io::read_all(&options.file).unwrap_or_default();
+        archive = match io::read_all(&options.file) {
+            Ok(archive) => archive,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                warn!(
+                    "tar: {}: Cannot read: {}\ntar: Error is not recoverable: exiting now",
+                    show(&options.file),
+                    io::strerror(&error)
+                );
+                return 2;
+            }
+        };
         while archive.len() >= 512 && archive[archive.len() - 512..].iter().all(|&byte| byte == 0) {
             archive.truncate(archive.len() - 512);
         }

@@ -88,7 +88,9 @@ impl Unpacking<'_> {
     }
 
     fn content(&mut self, size: u64) -> Result<Vec<u8>, String> {
-        let padded = size.div_ceil(512) * 512;
+        // More than any archive holds.
+        let Ok(length) = usize::try_from(size) else { return Err("Unexpected EOF in archive".to_string()) };
+        let padded = size.div_ceil(512).saturating_mul(512);
         let mut bytes = Vec::new();
         let mut left = padded;
         let mut chunk = vec![0; io::BLOCK];
@@ -101,7 +103,7 @@ impl Unpacking<'_> {
             bytes.extend_from_slice(&chunk[..read]);
             left -= read as u64;
         }
-        bytes.truncate(size as usize);
+        bytes.truncate(length);
         Ok(bytes)
     }
 

@@ -80,10 +80,7 @@ impl Moment<'_> {
             }
             let digits = format[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             if digits > 0 {
-                flags.width = std::str::from_utf8(&format[at..at + digits])
-                    .ok()
-                    .and_then(|text| text.parse().ok())
-                    .map(|width: usize| width.min(4096));
+                flags.width = std::str::from_utf8(&format[at..at + digits]).ok().map(|text| text.parse().unwrap_or(usize::MAX));
                 at += digits;
             }
             while format.get(at) == Some(&b':') {
@@ -196,7 +193,7 @@ impl Moment<'_> {
             let trimmed = all.get(..width.min(9)).unwrap_or(&all).trim_end_matches('0');
             return if trimmed.is_empty() { "0".into() } else { trimmed.to_owned() };
         }
-        if width <= 9 { all[..width].to_owned() } else { format!("{all:0<width$}") }
+        if width <= 9 { all[..width].to_owned() } else { all.chars().chain(std::iter::repeat_n('0', width - 9)).collect() }
     }
 
     fn offset_text(&self, flags: Flags) -> Option<String> {
@@ -217,8 +214,8 @@ impl Moment<'_> {
         let width = flags.width.unwrap_or(0).max(1 + digits.len());
         Some(match flags.pad {
             Some('-') => format!("{sign}{short}"),
-            Some('_') => format!("{:>width$}", format!("{sign}{short}")),
-            _ => format!("{sign}{digits:0>width$}", width = width - 1),
+            Some('_') => sys::padding::right(format_args!("{sign}{short}"), width),
+            _ => format!("{sign}{}", sys::padding::zeros(digits, width - 1)),
         })
     }
 }
@@ -236,8 +233,8 @@ fn numeric(value: i64, width: usize, pad: char, flags: Flags) -> String {
     };
     match pad {
         '-' => format!("{sign}{digits}"),
-        '_' => format!("{:>width$}", format!("{sign}{digits}")),
-        _ => format!("{sign}{digits:0>width$}", width = width.saturating_sub(sign.len())),
+        '_' => sys::padding::right(format_args!("{sign}{digits}"), width),
+        _ => format!("{sign}{}", sys::padding::zeros(digits, width.saturating_sub(sign.len()))),
     }
 }
 
@@ -245,9 +242,9 @@ fn textual(text: &str, flags: Flags) -> String {
     let text = if flags.upper || flags.swap { text.to_uppercase() } else { text.to_owned() };
     let width = flags.width.unwrap_or(0);
     match flags.pad {
-        Some('0') => format!("{text:0>width$}"),
+        Some('0') => sys::padding::zeros(text, width),
         Some('-') => text,
-        _ => format!("{text:>width$}"),
+        _ => sys::padding::right(text, width),
     }
 }
 

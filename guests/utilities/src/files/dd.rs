@@ -131,7 +131,7 @@ fn parse(args: Args) -> Result<Job, i32> {
         let name = String::from_utf8_lossy(&bytes[..at]).into_owned();
         let value = os(bytes[at + 1..].to_vec());
         let text = value.to_string_lossy().into_owned();
-        let block = |name: &str| number(name, &text).map(|size| usize::try_from(size).unwrap_or(usize::MAX).min(1 << 30));
+        let block = |name: &str| number(name, &text).map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         match name.as_str() {
             "if" => job.input = Some(value),
             "of" => job.output = Some(value),
@@ -275,8 +275,10 @@ impl Job {
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
             match input.read(&mut buffer[..most]) {
-                Ok(0) | Err(_) => break,
+                Ok(0) => break,
                 Ok(n) => left -= n as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(fail(format!("error reading {}: {}", self.shown_input(), sys::message(&error)))),
             }
         }
         Ok(())

@@ -168,14 +168,14 @@ impl Job {
         }
         let number = |at: &mut usize| {
             let count = format[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let value = std::str::from_utf8(&format[*at..*at + count]).ok().and_then(|text| text.parse::<usize>().ok());
+            let digits = std::str::from_utf8(&format[*at..*at + count]).unwrap_or_default();
             *at += count;
-            value
+            if digits.is_empty() { 0 } else { digits.parse().unwrap_or(usize::MAX) }
         };
-        field.width = number(&mut at).unwrap_or(0).min(4096);
+        field.width = number(&mut at);
         if format.get(at) == Some(&b'.') {
             at += 1;
-            field.precision = Some(number(&mut at).unwrap_or(0).min(64));
+            field.precision = Some(number(&mut at));
         }
         let half = format
             .get(at)
@@ -190,6 +190,10 @@ impl Job {
         };
         if letter == b'%' {
             self.out.byte(b'%');
+            return at + 1;
+        }
+        // C's library refuses a field that is wider than its numbers.
+        if field.width.max(field.precision.unwrap_or(0)) > i32::MAX as usize {
             return at + 1;
         }
         let shown = if self.system { self.system_value(letter, file) } else { self.value(letter, half, &field, file, stat) };
@@ -218,7 +222,7 @@ impl Job {
                     ),
                     |digits| ("-", digits),
                 );
-                let digits = format!("{digits:0>width$}", width = field.precision.unwrap_or(1));
+                let digits = sys::padding::zeros(digits, field.precision.unwrap_or(1));
                 let pad = if field.zero && !field.minus && field.precision.is_none() {
                     field.width.saturating_sub(sign.len() + digits.len())
                 } else {
@@ -227,7 +231,7 @@ impl Job {
                 format!("{sign}{}{digits}", "0".repeat(pad)).into_bytes()
             }
             Value::Number(digits) => {
-                let digits = format!("{digits:0>width$}", width = field.precision.unwrap_or(1));
+                let digits = sys::padding::zeros(digits, field.precision.unwrap_or(1));
                 let pad = if field.zero && !field.minus && field.precision.is_none() {
                     field.width.saturating_sub(digits.len())
                 } else {
@@ -240,7 +244,7 @@ impl Job {
         if field.minus {
             self.out.put(&text);
         }
-        self.out.put(" ".repeat(pad).as_bytes());
+        self.out.fill(b' ', pad);
         if !field.minus {
             self.out.put(&text);
         }

@@ -121,10 +121,19 @@ pub fn main(mut args: Args) -> Outcome {
             }
         };
         let mut read = Vec::new();
-        while let Ok(Some(line)) = lines.next_content() {
-            read.push(layout.look(line));
-        }
+        let result = loop {
+            match lines.next_content() {
+                Ok(Some(line)) => read.push(layout.look(line)),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
         layout.file(&read, &mut out);
+        if result.is_err() {
+            out.send();
+            warn("read error");
+            status = 1;
+        }
     }
     Ok(status)
 }

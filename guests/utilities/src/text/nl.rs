@@ -1,5 +1,7 @@
 //! `nl`: lines with numbers.
 
+use std::num::IntErrorKind;
+
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Lines, Outcome, Output, bytes, fail, open, or_stdin, usage, warn_file};
 use crate::quote;
@@ -66,15 +68,23 @@ pub fn main(args: Args) -> Outcome {
         help: "[OPTION]... [FILE]...",
     };
     let given = options::parse(args, &spec)?;
-    let number = |letter: char, default: i64, least: i64, what: &str| -> Result<i64, i32> {
+    let number = |letter: char, default: i64, least: i64, most: i64, what: &str| -> Result<i64, i32> {
         let Some(value) = given.value(letter) else { return Ok(default) };
-        match value.to_str().and_then(|text| text.trim_start().parse::<i64>().ok()) {
-            Some(value) if value >= least => Ok(value),
-            Some(_) => Err(fail(format!("invalid {what}: {}: Numerical result out of range", quote::plain(value)))),
-            None => Err(fail(format!("invalid {what}: {}", quote::plain(value)))),
+        let refuse = |reason: &str| Err(fail(format!("invalid {what}: {}{reason}", quote::plain(value))));
+        match value.to_str().map(|text| text.trim_start().parse::<i64>()) {
+            Some(Ok(value)) if (least..=most).contains(&value) => Ok(value),
+            Some(Ok(value)) if value < least => refuse(": Numerical result out of range"),
+            Some(Err(error)) if *error.kind() == IntErrorKind::NegOverflow && least > i64::MIN => {
+                refuse(": Numerical result out of range")
+            }
+            Some(Ok(_)) => refuse(": Value too large for defined data type"),
+            Some(Err(error)) if matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
+                refuse(": Value too large for defined data type")
+            }
+            _ => refuse(""),
         }
     };
-    let start = number('v', 1, i64::MIN, "starting line number")?;
+    let start = number('v', 1, i64::MIN, i64::MAX, "starting line number")?;
     let format = match given.value('n').map(bytes) {
         None | Some(b"rn") => Format::Right,
         Some(b"ln") => Format::Left,
@@ -84,10 +94,10 @@ pub fn main(args: Args) -> Outcome {
     let mut numbering = Numbering {
         number: start,
         start,
-        step: number('i', 1, i64::MIN, "line number increment")?,
-        join: number('l', 1, 1, "line number of blank lines")? as u64,
+        step: number('i', 1, i64::MIN, i64::MAX, "line number increment")?,
+        join: number('l', 1, 1, i64::MAX, "line number of blank lines")? as u64,
         empty: 0,
-        width: number('w', 6, 1, "line number field width")? as usize,
+        width: number('w', 6, 1, i64::from(i32::MAX), "line number field width")? as usize,
         separator: given.value('s').map_or_else(|| b"\t".to_vec(), |text| bytes(text).to_vec()),
         format,
         renumber: !given.has('p'),
@@ -160,16 +170,23 @@ impl Numbering {
             self.empty = 0;
         }
         if numbered {
-            let (number, width) = (self.number, self.width);
-            out.text(match self.format {
-                Format::Left => format!("{number:<width$}"),
-                Format::Right => format!("{number:>width$}"),
-                Format::Zeros => format!("{number:0width$}"),
-            });
+            let digits = self.number.unsigned_abs().to_string();
+            let sign = if self.number < 0 { "-" } else { "" };
+            let room = self.width.saturating_sub(digits.len() + sign.len());
+            let (before, zeros, after) = match self.format {
+                Format::Left => (0, 0, room),
+                Format::Right => (room, 0, 0),
+                Format::Zeros => (0, room, 0),
+            };
+            out.fill(b' ', before);
+            out.text(sign);
+            out.fill(b'0', zeros);
+            out.text(digits);
+            out.fill(b' ', after);
             out.put(&self.separator);
             self.number = self.number.saturating_add(self.step);
         } else {
-            out.text(" ".repeat(self.width + self.separator.len()));
+            out.fill(b' ', self.width.saturating_add(self.separator.len()));
         }
         out.line(line, b'\n');
     }

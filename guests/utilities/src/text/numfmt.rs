@@ -123,7 +123,15 @@ pub fn main(args: Args) -> Outcome {
     let end = if given.has('z') { 0 } else { b'\n' };
     if given.operands.is_empty() {
         let mut lines = Lines::new(Descriptor::inherited(0), end);
-        while let Ok(Some(line)) = lines.next_line() {
+        loop {
+            let line = match lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(error) => {
+                    job.out.send();
+                    return Err(fail(format!("error reading input: {}", sys::message(&error))));
+                }
+            };
             let (line, ended) = line.strip_suffix(&[end]).map_or((line, false), |line| (line, true));
             if headers > 0 {
                 headers -= 1;
@@ -229,7 +237,12 @@ impl Job {
         at += length;
         if text.get(at) == Some(&b'.') {
             let length = digits(at + 1);
-            self.precision = Some(parse(at + 1, length).unwrap_or(0) as usize);
+            let places = parse(at + 1, length).and_then(|places| usize::try_from(places).ok());
+            self.precision = Some(match places {
+                Some(places) => places,
+                None if length == 0 => 0,
+                None => return Err(fail(format!("invalid precision in format {shown}"))),
+            });
             at += 1 + length;
         }
         if text.get(at) != Some(&b'f') {
@@ -313,7 +326,7 @@ impl Job {
         let value = value.times(self.from_unit, self.to_unit);
         let mut shown = scale::show(&value, self.to, self.round, self.precision)?;
         if self.zeros && self.padding > 0 {
-            let width = usize::try_from(self.padding).unwrap_or(0);
+            let width = usize::try_from(self.padding).unwrap_or(usize::MAX);
             let sign = usize::from(shown.starts_with('-'));
             let digits = shown.trim_end_matches(char::is_alphabetic).len();
             shown.insert_str(sign, &"0".repeat(width.saturating_sub(digits)));
@@ -324,14 +337,13 @@ impl Job {
     }
 
     fn padded(&mut self, shown: &[u8], padding: i64) {
-        let fill = usize::try_from(padding.unsigned_abs()).unwrap_or(0).saturating_sub(shown.len());
-        let blanks = " ".repeat(fill);
+        let fill = usize::try_from(padding.unsigned_abs()).unwrap_or(usize::MAX).saturating_sub(shown.len());
         if padding > 0 {
-            self.out.text(&blanks);
+            self.out.fill(b' ', fill);
         }
         self.out.put(shown);
         if padding < 0 {
-            self.out.text(&blanks);
+            self.out.fill(b' ', fill);
         }
     }
 }

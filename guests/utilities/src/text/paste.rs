@@ -47,7 +47,13 @@ pub fn main(args: Args) -> Outcome {
         let mut status = 0;
         for file in &files {
             match open(file) {
-                Ok(input) => serial(Lines::new(input, end), &delimiters, end, &mut out),
+                Ok(input) => {
+                    if let Err(error) = serial(Lines::new(input, end), &delimiters, end, &mut out) {
+                        out.send();
+                        warn_file(file, &error);
+                        status = 1;
+                    }
+                }
                 Err(error) => {
                     out.send();
                     warn_file(file, &error);
@@ -74,6 +80,7 @@ pub fn main(args: Args) -> Outcome {
             }
         }
     }
+    let mut status = 0;
     let mut open_now = vec![true; inputs.len()];
     let mut row: Vec<u8> = Vec::new();
     loop {
@@ -92,19 +99,34 @@ pub fn main(args: Args) -> Outcome {
                     any = true;
                     row.extend_from_slice(line);
                 }
+                Some(Err(error)) => {
+                    out.send();
+                    warn_file(&files[index], &error);
+                    open_now[index] = false;
+                    status = 1;
+                }
                 _ => open_now[index] = false,
             }
         }
         if !any {
-            return Ok(0);
+            return Ok(status);
         }
         out.line(&row, end);
     }
 }
 
-fn serial(mut lines: Lines, delimiters: &[Vec<u8>], end: u8, out: &mut Output) {
+fn serial(mut lines: Lines, delimiters: &[Vec<u8>], end: u8, out: &mut Output) -> std::io::Result<()> {
     let mut index = 0;
-    while let Ok(Some(line)) = lines.next_content() {
+    let mut failed = None;
+    loop {
+        let line = match lines.next_content() {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        };
         if index > 0 {
             out.put(&delimiters[(index - 1) % delimiters.len()]);
         }
@@ -112,4 +134,5 @@ fn serial(mut lines: Lines, delimiters: &[Vec<u8>], end: u8, out: &mut Output) {
         index += 1;
     }
     out.byte(end);
+    failed.map_or(Ok(()), Err)
 }

@@ -3,10 +3,11 @@
 mod layout;
 
 use std::ffi::{OsStr, OsString};
+use std::num::IntErrorKind;
 use std::path::Path;
 
 use crate::options::{self, Given, May, Needs, No, Spec};
-use crate::program::{self, Args, Outcome, Output, bytes, fail, or_stdin, warn_file};
+use crate::program::{self, Args, Outcome, Output, bytes, fail, or_stdin, usage, warn_file};
 use crate::{date, quote, size};
 use layout::Sheet;
 
@@ -151,32 +152,51 @@ fn count(given: &Given, letter: char, what: &str) -> Result<Option<usize>, i32> 
     let invalid = |why: &str| fail(format!("{what}: {}{why}", quote::plain(text)));
     match size::parse(&text.to_string_lossy(), "") {
         Ok(0) if letter != 'o' => Err(invalid(": Numerical result out of range")),
-        Ok(number) => usize::try_from(number).map(Some).map_err(|_| invalid(": Numerical result out of range")),
-        Err(size::Trouble::Overflow) => Err(invalid(": Value too large for defined data type")),
+        Ok(number) if number <= MOST => Ok(usize::try_from(number).ok()),
+        Ok(_) | Err(size::Trouble::Overflow) => Err(invalid(": Value too large for defined data type")),
         Err(_) => Err(invalid("")),
     }
 }
 
+/// Counts are C's `int`.
+const MOST: u64 = i32::MAX as u64;
+
+const TOO_LARGE: &str = "Value too large for defined data type";
+
 /// A character and a number, both optional: `-e`, `-i`, `-n`.
-fn letter_and_number(value: &OsStr, letter: u8, number: usize) -> (u8, usize) {
+fn letter_and_number(option: char, value: &OsStr, letter: u8, number: usize) -> Result<(u8, usize), i32> {
     let text = bytes(value);
     let (letter, rest) = match text.split_first() {
         Some((first, rest)) if !first.is_ascii_digit() => (*first, rest),
         _ => (letter, text),
     };
-    let number = std::str::from_utf8(rest).ok().and_then(|text| text.parse().ok()).unwrap_or(number);
-    (letter, number)
+    if rest.is_empty() {
+        return Ok((letter, number));
+    }
+    let shown = quote::plain_bytes(rest);
+    let refuse = |why: &str| Err(usage(format!("'-{option}' extra characters or invalid number in the argument: {shown}{why}")));
+    match std::str::from_utf8(rest).map(str::parse::<u64>) {
+        Ok(Ok(0)) => refuse(": Numerical result out of range"),
+        Ok(Ok(number)) if number <= MOST => Ok((letter, usize::try_from(number).unwrap_or(usize::MAX))),
+        Ok(Ok(_)) => refuse(&format!(": {TOO_LARGE}")),
+        Ok(Err(error)) if *error.kind() == IntErrorKind::PosOverflow => refuse(&format!(": {TOO_LARGE}")),
+        _ => refuse(""),
+    }
 }
 
 fn settings(given: &Given, range: Option<(usize, usize)>) -> Result<Settings, i32> {
     let digits: String = given.options.iter().filter(|(letter, _)| letter.is_ascii_digit()).map(|(letter, _)| *letter).collect();
     let old: Option<usize> = match digits.as_str() {
         "" => None,
-        text => match text.parse() {
+        text => match text.parse::<u64>() {
             Ok(0) => {
                 return Err(fail(format!("invalid number of columns: {}: Numerical result out of range", quote::plain(text))));
             }
-            Ok(number) => Some(number),
+            Ok(number) if number <= MOST => usize::try_from(number).ok(),
+            Ok(_) => return Err(fail(format!("invalid number of columns: {}: {TOO_LARGE}", quote::plain(text)))),
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+                return Err(fail(format!("invalid number of columns: {}: {TOO_LARGE}", quote::plain(text))));
+            }
             Err(_) => return Err(fail(format!("invalid number of columns: {}", quote::plain(text)))),
         },
     };
@@ -220,16 +240,23 @@ fn settings(given: &Given, range: Option<(usize, usize)>) -> Result<Settings, i3
         }
     };
     let (first_page, last_page) = range.unwrap_or((1, usize::MAX));
+    let tab = |letter: char| -> Result<Option<usize>, i32> {
+        given.value(letter).map(|text| letter_and_number(letter, text, b'\t', 8).map(|found| found.1)).transpose()
+    };
+    let width = page_width.or(width).unwrap_or(WIDTH);
+    if aligned && several && width < columns.saturating_mul(2) - 1 {
+        return Err(fail("page width too narrow"));
+    }
     Ok(Settings {
         columns,
         across: given.has('a'),
         merge,
-        width: page_width.or(width).unwrap_or(WIDTH),
+        width,
         aligned: aligned && several,
         cut: aligned && several || page_width.is_some(),
-        tabs: given.value('i').map(|text| letter_and_number(text, b'\t', 8).1).or((several && (plain || aligned)).then_some(8)),
+        tabs: tab('i')?.or((several && (plain || aligned)).then_some(8)),
         separator,
-        expand: given.value('e').map(|text| letter_and_number(text, b'\t', 8).1).or((several && aligned).then_some(8)),
+        expand: tab('e')?.or((several && aligned).then_some(8)),
         double,
         rows: if double { (rows / 2).max(1) } else { rows },
         length,
@@ -238,10 +265,13 @@ fn settings(given: &Given, range: Option<(usize, usize)>) -> Result<Settings, i3
         form_feed: given.has('f') || given.has('F'),
         header: given.value('h').map(|text| bytes(text).to_vec()),
         date_format: given.value('D').map_or_else(|| b"%Y-%m-%d %H:%M".to_vec(), |text| bytes(text).to_vec()),
-        numbers: given.value('n').map(|text| {
-            let (separator, digits) = letter_and_number(text, b'\t', 5);
-            Numbers { separator, digits, first }
-        }),
+        numbers: match given.value('n') {
+            None => None,
+            Some(text) => {
+                let (separator, digits) = letter_and_number('n', text, b'\t', 5)?;
+                Some(Numbers { separator, digits, first })
+            }
+        },
         indent: count(given, 'o', "'-o MARGIN' invalid line offset")?.unwrap_or(0),
         first_page,
         last_page,

@@ -2,6 +2,7 @@
 
 mod output;
 
+use std::borrow::Cow;
 use std::io::Read as _;
 
 use crate::options::{self, Given, May, Needs, No, Spec};
@@ -290,50 +291,96 @@ fn by_chunks(
     elide: bool,
     outputs: &mut Outputs,
 ) -> Result<(), i32> {
-    let parts = match kind {
-        Chunk::Round => rounds(all, count, separator),
-        _ => ends(all, count, kind == Chunk::Lines, separator),
+    let parts: Box<dyn Iterator<Item = Cow<'_, [u8]>> + '_> = match (kind, only) {
+        (Chunk::Round, Some(only)) => Box::new(std::iter::once(round(all, count, only - 1, separator).into())),
+        (Chunk::Round, None) => Box::new(rounds(all, count, separator)),
+        (kind, Some(only)) => Box::new(ends(all, count, kind == Chunk::Lines, separator).skip_to(only - 1).take(1)),
+        (kind, None) => Box::new(ends(all, count, kind == Chunk::Lines, separator)),
     };
-    if let Some(only) = only {
-        let part = parts.get(usize::try_from(only - 1).unwrap_or(usize::MAX));
-        return sys::write_all(1, part.map_or(&[][..], |part| &part[..]))
-            .map_err(|error| fail(format!("write error: {}", sys::message(&error))));
+    if only.is_some() {
+        for part in parts {
+            sys::write_all(1, &part).map_err(|error| fail(format!("write error: {}", sys::message(&error))))?;
+        }
+        return Ok(());
     }
-    for part in parts.iter().filter(|part| !(elide && part.is_empty())) {
-        let mut target = outputs.open();
-        target.put(part);
-        outputs.close(Some(target));
+    let mut left = all.len();
+    for part in parts {
+        left -= part.len();
+        if !(elide && part.is_empty()) {
+            let mut target = outputs.open();
+            target.put(&part);
+            outputs.close(Some(target));
+        }
+        if elide && left == 0 {
+            break;
+        }
     }
     Ok(())
 }
 
-fn rounds(all: &[u8], count: u64, separator: u8) -> Vec<std::borrow::Cow<'_, [u8]>> {
-    let mut parts = vec![Vec::new(); usize::try_from(count).unwrap_or(0)];
+/// One part of [`rounds`].
+fn round(all: &[u8], count: u64, wanted: u64, separator: u8) -> Vec<u8> {
+    let lines = all.split_inclusive(|&byte| byte == separator);
+    lines.zip(0u64..).filter(|(_, at)| at % count == wanted).flat_map(|(line, _)| line).copied().collect()
+}
+
+fn rounds(all: &[u8], count: u64, separator: u8) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    // GNU, too, keeps something for each part: too many of them do not fit the memory.
+    let mut parts = vec![Vec::new(); usize::try_from(count).unwrap_or(usize::MAX)];
     let width = parts.len().max(1);
     for (at, line) in all.split_inclusive(|&byte| byte == separator).enumerate() {
         if let Some(part) = parts.get_mut(at % width) {
             part.extend_from_slice(line);
         }
     }
-    parts.into_iter().map(Into::into).collect()
+    parts.into_iter().map(Into::into)
 }
 
 /// Parts of about the same size; with `whole`, a line belongs to the part that its first byte is in.
-fn ends(all: &[u8], count: u64, whole: bool, separator: u8) -> Vec<std::borrow::Cow<'_, [u8]>> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let size = (all.len() / count).max(1);
-    let mut start = 0;
-    (1..=count)
-        .map(|part| {
-            let planned = if part == count { all.len() } else { (size * part).min(all.len()) };
-            let end = match whole {
-                _ if planned <= start => start,
-                false => planned,
-                true => memchr::memchr(separator, &all[planned - 1..]).map_or(all.len(), |at| planned + at),
-            };
-            let bytes = &all[start..end];
-            start = end;
-            bytes.into()
-        })
-        .collect()
+fn ends(all: &[u8], count: u64, whole: bool, separator: u8) -> Ends<'_> {
+    Ends { all, count, whole, separator, part: 0, start: 0 }
+}
+
+/// The iterator behind [`ends`]: there may be more parts than memory.
+struct Ends<'a> {
+    all: &'a [u8],
+    count: u64,
+    whole: bool,
+    separator: u8,
+    part: u64,
+    start: usize,
+}
+
+impl Ends<'_> {
+    /// Leaves out parts, without a step for each of those that hold nothing.
+    fn skip_to(mut self, part: u64) -> Self {
+        while self.part < part && self.start < self.all.len() {
+            self.next();
+        }
+        self.part = self.part.max(part);
+        self
+    }
+}
+
+impl<'a> Iterator for Ends<'a> {
+    type Item = Cow<'a, [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.part == self.count {
+            return None;
+        }
+        self.part += 1;
+        let length = self.all.len() as u64;
+        let size = (length / self.count).max(1);
+        let planned = if self.part == self.count { length } else { size.saturating_mul(self.part).min(length) };
+        let planned = usize::try_from(planned).unwrap_or(self.all.len());
+        let end = match self.whole {
+            _ if planned <= self.start => self.start,
+            false => planned,
+            true => memchr::memchr(self.separator, &self.all[planned - 1..]).map_or(self.all.len(), |at| planned + at),
+        };
+        let bytes = &self.all[self.start..end];
+        self.start = end;
+        Some(bytes.into())
+    }
 }

@@ -35,6 +35,9 @@ impl Key {
         let mut at = 0;
         let blank = |byte: u8| byte == b' ' || byte == b'\t' || byte == b'\n';
         for _ in 0..self.fields {
+            if at == line.len() {
+                break;
+            }
             while line.get(at).is_some_and(|&byte| blank(byte)) {
                 at += 1;
             }

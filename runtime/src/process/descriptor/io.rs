@@ -112,7 +112,7 @@ impl OpenFile {
             Object::Capture(capture) => {
                 let (keep, reached) = tree.meter.take_output(bytes.len() as u64);
                 // Kept until the command is over, so never given back.
-                if !tree.meter.take_memory(keep) {
+                if !tree.meter.take_output_memory(keep) {
                     return Err(Errno::NOMEM.into());
                 }
                 capture.push(bytes, usize::try_from(keep).unwrap_or(usize::MAX));

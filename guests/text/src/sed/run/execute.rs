@@ -182,8 +182,12 @@ impl<'p> Machine<'p> {
         self.out.flush();
         let mut output = Vec::new();
         if let Ok((pid, mut reader)) = process::reading(command) {
-            let _ = std::io::Read::read_to_end(&mut reader, &mut output);
+            let result = std::io::Read::read_to_end(&mut reader, &mut output);
             let _ = process::wait(pid);
+            if let Err(error) = result {
+                crate::warn!("sed: read error on subprocess: {}", crate::io::strerror(&error));
+                crate::io::exit(4);
+            }
         }
         output
     }

@@ -145,13 +145,13 @@ impl<'a> Reader<'a> {
             }
             _ => return Err("malformed number or unknown archive format"),
         };
-        let name = self.take(name_size as usize)?;
+        let name = self.take(usize::try_from(name_size).unwrap_or(usize::MAX))?;
         member.name = name.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
         let padded = magic != b"070707";
         if padded {
             self.skip_padding();
         }
-        member.content = self.take(size as usize)?.to_vec();
+        member.content = self.take(usize::try_from(size).unwrap_or(usize::MAX))?.to_vec();
         if padded {
             self.skip_padding();
         }

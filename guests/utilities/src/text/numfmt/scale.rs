@@ -182,7 +182,7 @@ pub fn show(value: &Value, scale: Scale, round: Round, precision: Option<usize>)
                 return Ok(format!("{whole}{zeros}"));
             }
             let shift = 10f64.powi(places as i32);
-            return Ok(format!("{:.places$}", rounded(value.real * shift, round) / shift));
+            return Ok(sys::decimal::fixed(rounded(value.real * shift, round) / shift, places));
         }
         Scale::Si => 1000.0,
         _ => 1024.0,
@@ -209,5 +209,5 @@ pub fn show(value: &Value, scale: Scale, round: Round, precision: Option<usize>)
     let places = precision.unwrap_or_else(|| usize::from(real != 0.0 && real.abs() < 10.0 && power > 0));
     let letter = if power == 0 { "" } else { &LETTERS[power - 1..power] };
     let i = if scale == Scale::IecI && power > 0 { "i" } else { "" };
-    Ok(format!("{real:.places$}{letter}{i}"))
+    Ok(format!("{}{letter}{i}", sys::decimal::fixed(real, places)))
 }

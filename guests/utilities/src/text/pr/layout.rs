@@ -104,7 +104,7 @@ impl<'a> Sheet<'a> {
             return;
         }
         let blank = (self.settings.length - HEAD - FOOT).saturating_sub(used) + FOOT;
-        self.out.put(&vec![b'\n'; blank]);
+        self.out.fill(b'\n', blank);
     }
 
     fn put_head(&mut self) {
@@ -114,11 +114,11 @@ impl<'a> Sheet<'a> {
         let room = self.settings.width.saturating_sub(used);
         let (left, right) = ((room / 2).max(1), (room - room / 2).max(1));
         self.out.put(b"\n\n");
-        self.out.put(&vec![b' '; self.settings.indent]);
+        self.out.fill(b' ', self.settings.indent);
         self.out.put(&self.date);
-        self.out.put(&vec![b' '; left]);
+        self.out.fill(b' ', left);
         self.out.put(&self.title);
-        self.out.put(&vec![b' '; right]);
+        self.out.fill(b' ', right);
         self.out.text(page);
         self.out.put(b"\n\n\n");
     }
@@ -135,7 +135,7 @@ impl<'a> Sheet<'a> {
         let last = row.iter().rposition(Option::is_some).map_or(0, |at| if settings.merge { row.len() - 1 } else { at });
         for (index, cell) in row.iter().enumerate().take(last + 1) {
             if let (Some(numbers), Some((_, number)), true) = (settings.numbers, cell, index == 0 || !settings.merge) {
-                let text = format!("{number:>width$}", width = numbers.digits);
+                let text = sys::padding::right(number, numbers.digits);
                 // Too long a number loses its first digits.
                 line.put(&text.as_bytes()[text.len() - numbers.digits.min(text.len())..]);
                 line.put(&[numbers.separator]);
@@ -210,18 +210,18 @@ struct Line {
 
 impl Line {
     fn blank(&mut self, count: usize) {
-        self.blanks += count;
+        self.blanks = self.blanks.saturating_add(count);
     }
 
     fn settle(&mut self) {
-        let goal = self.column + self.blanks;
+        let goal = self.column.saturating_add(self.blanks);
         if let Some(tab) = self.tabs.filter(|tab| *tab > 0) {
-            while goal - self.column > 1 && self.column / tab * tab + tab <= goal {
+            while goal - self.column > 1 && (self.column / tab * tab).saturating_add(tab) <= goal {
                 self.text.push(b'\t');
                 self.column = self.column / tab * tab + tab;
             }
         }
-        self.text.resize(self.text.len() + goal - self.column, b' ');
+        self.text.resize(self.text.len().saturating_add(goal - self.column), b' ');
         self.column = goal;
         self.blanks = 0;
     }

@@ -229,7 +229,7 @@ impl Key {
 
     fn end(&self, line: &[u8], place: Place, separator: Option<u8>) -> usize {
         let whole = place.byte == 0;
-        let fields = place.field + usize::from(whole);
+        let fields = place.field.saturating_add(usize::from(whole));
         let mut at = match separator {
             _ if fields == 0 => 0,
             Some(tab) => match memchr::memchr_iter(tab, line).nth(fields - 1) {
@@ -309,6 +309,9 @@ pub fn head(key: &[u8]) -> u64 {
 fn skip_fields(line: &[u8], count: usize) -> usize {
     let mut at = 0;
     for _ in 0..count {
+        if at == line.len() {
+            break;
+        }
         while at < line.len() && blank(line[at]) {
             at += 1;
         }

@@ -105,7 +105,7 @@ impl Outputs {
         let mut name = self.prefix.clone();
         name.resize(name.len() + lead, symbols[symbols.len() - 1]);
         let at = name.len();
-        name.resize(at + length, symbols[0]);
+        name.resize(at.saturating_add(length), symbols[0]);
         for slot in name[at..].iter_mut().rev() {
             *slot = symbols[(number % base) as usize];
             number /= base;

@@ -1,0 +1,12 @@
+  ;; Lists of buffers: none, as many as allowed, one more, absurdly many.
+  (data (i32.const 1024) "dev/null")
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $ok (call $open (i32.const 1024) (i32.const 8) (i32.const 0) (i64.const 0x40)))
+    (call $ok (call $fd_write (call $fd) (i32.const 4096) (i32.const 0) (i32.const 40)))
+    (call $is (call $moved) (i32.const 0))
+    (call $ok (call $fd_write (call $fd) (i32.const 4096) (i32.const 1024) (i32.const 40)))
+    (call $is (call $fd_write (call $fd) (i32.const 4096) (i32.const 1025) (i32.const 40)) (i32.const 28))
+    (call $is (call $fd_write (call $fd) (i32.const 4096) (i32.const 0xffffffff) (i32.const 40)) (i32.const 28))
+    (call $is (call $fd_read (i32.const 0) (i32.const 4096) (i32.const 0x20000001) (i32.const 40)) (i32.const 28))
+    (call $is (call $fd_write (call $fd) (i32.const 131064) (i32.const 2) (i32.const 40)) (i32.const 21))
+    (call $done))

@@ -1,0 +1,13 @@
+  ;; Buffers that wrap around the end of the address space.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $buffer (i32.const 0xfffffff0) (i32.const 0x20))
+    (call $is (call $fd_write (i32.const 1) (i32.const 32) (i32.const 1) (i32.const 40)) (i32.const 21))
+    (call $is (call $fd_read (i32.const 0) (i32.const 32) (i32.const 1) (i32.const 40)) (i32.const 21))
+    (call $buffer (i32.const 0x10000) (i32.const 0xffffffff))
+    (call $is (call $fd_write (i32.const 1) (i32.const 32) (i32.const 1) (i32.const 40)) (i32.const 21))
+    (call $buffer (i32.const 0xffffffff) (i32.const 0xffffffff))
+    (call $is (call $fd_pwrite (i32.const 1) (i32.const 32) (i32.const 1) (i64.const 0) (i32.const 40)) (i32.const 21))
+    (call $is (call $fd_pread (i32.const 0) (i32.const 32) (i32.const 1) (i64.const 0) (i32.const 40)) (i32.const 21))
+    (call $is (call $fd_write (i32.const 1) (i32.const 0xfffffff8) (i32.const 1) (i32.const 40)) (i32.const 21))
+    (call $is (call $fd_write (i32.const 1) (i32.const 0xffffffff) (i32.const 1) (i32.const 40)) (i32.const 21))
+    (call $done))

@@ -1,0 +1,17 @@
+  ;; Buffers that overlap each other and their own list: the list is what it was when the call began.
+  (data (i32.const 1024) "tmp/w04")
+  (data (i32.const 2048) "abcdefghijklmnopqrstuvwx")
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $ok (call $open (i32.const 1024) (i32.const 7) (i32.const 1) (i64.const 0x42)))
+    (call $ok (call $write (call $fd) (i32.const 2048) (i32.const 24)))
+    (call $ok (call $fd_seek (call $fd) (i64.const 0) (i32.const 0) (i32.const 48)))
+    ;; the first buffer is the list itself, the second lies elsewhere
+    (i32.store (i32.const 64) (i32.const 64))
+    (i32.store (i32.const 68) (i32.const 16))
+    (i32.store (i32.const 72) (i32.const 4096))
+    (i32.store (i32.const 76) (i32.const 8))
+    (call $ok (call $fd_read (call $fd) (i32.const 64) (i32.const 2) (i32.const 40)))
+    (call $is (call $moved) (i32.const 24))
+    (call $is (i32.load8_u (i32.const 64)) (i32.const 0x61))
+    (call $is (i32.load8_u (i32.const 4096)) (i32.const 0x71))
+    (call $done))

@@ -1,0 +1,10 @@
+  ;; All of memory as one buffer, in and out.
+  (data (i32.const 1024) "dev/zero")
+  (data (i32.const 1040) "dev/null")
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $ok (call $open (i32.const 1024) (i32.const 8) (i32.const 0) (i64.const 0x2)))
+    (call $ok (call $read (call $fd) (i32.const 4096) (i32.const 126976)))
+    (call $ok (call $open (i32.const 1040) (i32.const 8) (i32.const 0) (i64.const 0x40)))
+    (call $ok (call $write (call $fd) (i32.const 0) (i32.const 131072)))
+    (call $is (call $moved) (i32.const 131072))
+    (call $done))

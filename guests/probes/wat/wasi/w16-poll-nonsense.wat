@@ -1,0 +1,13 @@
+  ;; Kinds and clocks that do not exist.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (i64.store (i32.const 4096) (i64.const 42))
+    (i32.store8 (i32.const 4104) (i32.const 3))
+    (call $is (call $poll_oneoff (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 40)) (i32.const 28))
+    (i32.store8 (i32.const 4104) (i32.const 255))
+    (call $is (call $poll_oneoff (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 40)) (i32.const 28))
+    (i32.store8 (i32.const 4104) (i32.const 0))
+    (i32.store (i32.const 4112) (i32.const 99))
+    (call $is (call $poll_oneoff (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 40)) (i32.const 28))
+    (i32.store (i32.const 4112) (i32.const -1))
+    (call $is (call $poll_oneoff (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 40)) (i32.const 28))
+    (call $done))

@@ -1,0 +1,11 @@
+  ;; A descriptor that is not open is an event with an errno, at once.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (i64.store (i32.const 4096) (i64.const 42))
+    (i32.store8 (i32.const 4104) (i32.const 1))
+    (i32.store (i32.const 4112) (i32.const 77))
+    (call $ok (call $poll_oneoff (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 40)))
+    (call $is (call $moved) (i32.const 1))
+    (call $check (i64.eq (i64.load (i32.const 8192)) (i64.const 42)))
+    (call $is (i32.load16_u (i32.const 8200)) (i32.const 8))
+    (call $is (i32.load8_u (i32.const 8202)) (i32.const 1))
+    (call $done))

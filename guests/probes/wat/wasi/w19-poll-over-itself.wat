@@ -1,0 +1,12 @@
+  ;; Events that are written over their subscriptions.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (i64.store (i32.const 4096) (i64.const 42))
+    (i32.store8 (i32.const 4104) (i32.const 0))
+    (i32.store16 (i32.const 4136) (i32.const 1))
+    (memory.copy (i32.const 4144) (i32.const 4096) (i32.const 48))
+    (i64.store (i32.const 4144) (i64.const 43))
+    (call $ok (call $poll_oneoff (i32.const 4096) (i32.const 4096) (i32.const 2) (i32.const 40)))
+    (call $is (call $moved) (i32.const 2))
+    (call $check (i64.eq (i64.load (i32.const 4096)) (i64.const 42)))
+    (call $check (i64.eq (i64.load (i32.const 4128)) (i64.const 43)))
+    (call $done))

@@ -1,0 +1,11 @@
+  ;; Arguments and environment into places that do not exist.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $is (call $args_get (i32.const 131070) (i32.const 0)) (i32.const 21))
+    (call $is (call $args_get (i32.const 0xffffffff) (i32.const 0xffffffff)) (i32.const 21))
+    (call $is (call $args_get (i32.const 4096) (i32.const 131071)) (i32.const 21))
+    (call $is (call $args_sizes_get (i32.const 131070) (i32.const 0)) (i32.const 21))
+    (call $is (call $args_sizes_get (i32.const 0) (i32.const 0xfffffffe)) (i32.const 21))
+    (call $is (call $environ_sizes_get (i32.const 131070) (i32.const 131070)) (i32.const 21))
+    (call $ok (call $args_sizes_get (i32.const 4096) (i32.const 4100)))
+    (call $ok (call $args_get (i32.const 8192) (i32.const 16384)))
+    (call $done))

@@ -1,0 +1,13 @@
+  ;; Memory grows to the limit, not by more, and what was there stays.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (i32.store (i32.const 4096) (i32.const 0x12345678))
+    (call $is (memory.grow (i32.const -1)) (i32.const -1))
+    (call $is (memory.grow (i32.const 65536)) (i32.const -1))
+    (call $is (memory.grow (i32.const 65535)) (i32.const -1))
+    (call $is (memory.size) (i32.const 2))
+    (loop $more (br_if $more (i32.ne (memory.grow (i32.const 256)) (i32.const -1))))
+    (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+    (call $is (i32.load (i32.const 4096)) (i32.const 0x12345678))
+    (i32.store8 (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 1)) (i32.const 7))
+    (call $ok (call $random_get (i32.const 4096) (i32.const 8)))
+    (call $done))

@@ -1,0 +1,13 @@
+  ;; Sizes that no file can have.
+  (data (i32.const 1024) "tmp/w38")
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (call $create (i32.const 1024) (i32.const 7))
+    (call $no (call $fd_filestat_set_size (call $fd) (i64.const -1)))
+    (call $no (call $fd_filestat_set_size (call $fd) (i64.const 0x7fffffffffffffff)))
+    (call $no (call $fd_filestat_set_size (call $fd) (i64.const 0x10000000000)))
+    (call $no (call $fd_filestat_set_size (i32.const 1) (i64.const 10)))
+    (call $ok (call $fd_filestat_set_size (call $fd) (i64.const 1000)))
+    (call $ok (call $fd_filestat_set_size (call $fd) (i64.const 3)))
+    (call $ok (call $fd_filestat_get (call $fd) (i32.const 4096)))
+    (call $check (i64.eq (i64.load (i32.const 4128)) (i64.const 3)))
+    (call $done))

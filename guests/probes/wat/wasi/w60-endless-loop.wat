@@ -1,0 +1,4 @@
+  ;; Computes for ever.
+  (func (export "_start") (local $i i32) (local $j i32) (local $t i64)
+    (loop $again (br $again))
+    (call $done))

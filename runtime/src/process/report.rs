@@ -1,0 +1,32 @@
+//! What the host adds to a process's standard error when a limit made it fail: which limit, and its value.
+//!
+//! A process that is refused memory may exit with a status and words of its own, and a process that overflows its stack looks
+//! like any other segmentation fault. Neither names the limit, so the host does (promise 5).
+
+use guests::Entry;
+use presets::ByteSize;
+
+use super::State;
+use crate::host::{SCIENTIFIC_STACK, WASM_STACK};
+
+/// Names the memory limit: the process was refused memory, and failed.
+pub(super) fn memory(state: &State) {
+    write(state, &state.tree.meter.memory_refusal().to_string());
+}
+
+/// Names the stack limit: the process recursed too deeply.
+pub(super) fn stack(state: &State) {
+    let allowed = match state.prepared.guest.entry {
+        Entry::Turn(_) => SCIENTIFIC_STACK,
+        Entry::Start(_) | Entry::Status(_) => WASM_STACK,
+    };
+    let allowed = ByteSize(allowed as u64);
+    write(state, &format!("stack overflow: {allowed} allowed"));
+}
+
+// Descriptor 2 may be closed, or its reader gone: then nobody wants to know.
+fn write(state: &State, text: &str) {
+    if let Ok(file) = state.descriptors.get(2) {
+        let _ = file.write(&state.tree, &state.process, format!("sandlite: {text}\n").as_bytes());
+    }
+}
