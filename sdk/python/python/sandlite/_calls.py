@@ -63,8 +63,15 @@ def content(value: Content) -> bytes:
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    with open(value, "rb") as file:
+    # Not ``open(value)``: a number would be a descriptor of this process.
+    with open(_path(value), "rb") as file:
         return file.read()
+
+
+def _path(value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
 
 
 class Opening:
