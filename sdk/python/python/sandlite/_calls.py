@@ -68,9 +68,10 @@ def content(value: Content) -> bytes:
         return file.read()
 
 
-def _path(value: Any) -> str:
+def _path(value: Any) -> Union[str, bytes]:
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        path: Union[str, bytes] = os.fspath(value)
+        return path
     raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
 
 

@@ -238,7 +238,7 @@ def _tool_parts(definition: ToolDefinition, handler: ToolHandler, loop: Any) -> 
     def call(text: str, is_over: Callable[[], bool] = lambda: False) -> str:
         outcome: list[Any] = []
         if is_over():
-            raise TimeoutError("the command is over")
+            raise TimeoutError(f"Tool {definition.name!r} was called by a command that is over", definition.timeout_ms)
 
         def work() -> None:
             try:
