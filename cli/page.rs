@@ -97,7 +97,8 @@ fn timeline(runs: &[Run], files: &files::Shown, all: u64) -> String {
 
 fn keys(sandbox: &Sandbox) -> anyhow::Result<String> {
     let kv = sandbox.kv();
-    let keys = kv.keys("")?;
+    let page = kv.keys_after("", None)?;
+    let keys = page.keys;
     if keys.is_empty() {
         return Ok("<p class=\"none\">There are none.</p>\n".to_owned());
     }
@@ -112,8 +113,8 @@ fn keys(sandbox: &Sandbox) -> anyhow::Result<String> {
         rows += &format!("<tr><td><code>{}</code></td><td>{value}</td></tr>\n", text(key));
     }
     rows += "</tbody></table>\n";
-    if keys.len() > KEYS {
-        rows += &format!("<p class=\"none\">The first {KEYS} of {} keys.</p>\n", keys.len());
+    if keys.len() > KEYS || page.more {
+        rows += &format!("<p class=\"none\">Only the first {} keys.</p>\n", keys.len().min(KEYS));
     }
     Ok(rows)
 }

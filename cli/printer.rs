@@ -14,7 +14,7 @@ use runtime::{Killer, LimitReached, Stream};
 use serde_json::json;
 
 use crate::progress::Progress;
-pub(crate) use tame::Tamer;
+pub(crate) use tame::{Tamer, is_deceptive, shown};
 
 /// Prints for a person or for a program.
 #[derive(Clone, Debug)]
@@ -39,6 +39,11 @@ impl Sink {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self { is_terminal, colour: is_terminal && !plain && !dumb }
+    }
+
+    // The last wall: what was not tamed before is tamed here.
+    fn walled(self, text: &str) -> Cow<'_, str> {
+        if self.is_terminal { tame::wall(text).into() } else { text.into() }
     }
 
     fn paint(self, colour: Colour, text: impl Display) -> String {
@@ -98,13 +103,13 @@ impl Printer {
 
     /// Prints one JSON value.
     pub(crate) fn json(&self, value: &serde_json::Value) {
-        self.line(&value.to_string());
+        self.line(&tame::json(&value.to_string()));
     }
 
     /// Prints a line of a result.
     pub(crate) fn line(&self, line: &str) {
         self.progress.clear();
-        let _ = writeln!(io::stdout(), "{line}");
+        let _ = writeln!(io::stdout(), "{}", self.stdout.walled(line));
     }
 
     /// Prints bytes of a result, tamed on a terminal.
@@ -144,7 +149,7 @@ impl Printer {
     /// Says something that is not part of a result.
     pub(crate) fn note(&self, what: impl Display) {
         self.progress.clear();
-        let _ = writeln!(io::stderr(), "{}", self.stderr.paint(Colour::Dim, what));
+        let _ = writeln!(io::stderr(), "{}", self.stderr.walled(&self.stderr.paint(Colour::Dim, what)));
     }
 
     /// Tells what is being done, when asked to.
@@ -178,13 +183,14 @@ impl Printer {
 
     /// Says what could be done.
     pub(crate) fn hint(&self, hint: &str) {
-        let _ = writeln!(io::stderr(), "{} {hint}", self.stderr.paint(Colour::Cyan, "hint:"));
+        let _ = writeln!(io::stderr(), "{} {}", self.stderr.paint(Colour::Cyan, "hint:"), self.stderr.walled(hint));
     }
 
     /// Says that a limit ended a command.
     pub(crate) fn limit(&self, reached: &LimitReached) {
         self.progress.clear();
-        let _ = writeln!(io::stderr(), "{} {reached}", self.stderr.paint(Colour::Red, "error:"));
+        let reached_text = reached.to_string();
+        let _ = writeln!(io::stderr(), "{} {}", self.stderr.paint(Colour::Red, "error:"), self.stderr.walled(&reached_text));
         self.hint(reached.hint());
     }
 

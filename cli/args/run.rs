@@ -112,8 +112,11 @@ impl From<PythonKind> for runtime::Python {
 }
 
 fn variable(text: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("it has no `=`")?;
-    Ok((name.to_owned(), value.to_owned()))
+    match text.split_once('=') {
+        None => Err("missing `=` between name and value"),
+        Some(("", _)) => Err("missing name before `=`"),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
@@ -133,6 +136,14 @@ fn mounted(text: &str) -> Result<Mount, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_has_a_name_and_a_value() {
+        assert_eq!(variable("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(variable("a="), Ok(("a".to_owned(), String::new())));
+        assert_eq!(variable("=x"), Err("missing name before `=`"));
+        assert_eq!(variable("x"), Err("missing `=` between name and value"));
+    }
 
     #[test]
     fn a_place_is_two_paths() {

@@ -52,7 +52,11 @@ pub(crate) fn line(run: &Run, printer: &Printer) -> String {
     let exit = printer.paint(colour, format!("{exit:>4}"));
     let first = run.command.lines().next().unwrap_or_default();
     let more = if run.command.lines().nth(1).is_some() { " …" } else { "" };
-    let limit = run.limit.as_ref().map(|limit| printer.paint(Colour::Yellow, format!("   [{limit}]"))).unwrap_or_default();
+    let limit = run
+        .limit
+        .as_ref()
+        .map(|limit| printer.paint(Colour::Yellow, format!("   [{}]", printer.foreign(limit))))
+        .unwrap_or_default();
     let id = run.id;
     format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}", duration(run), printer.foreign(first))
 }
@@ -86,7 +90,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
         None => field("status", run.status),
     }
     if let Some(limit) = &run.limit {
-        field("limit", limit);
+        field("limit", &printer.foreign(limit));
     }
     if let Some(error) = &run.error {
         field("error", &printer.foreign(error));
@@ -103,7 +107,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
         let word = |key: &str| change[key].as_str().unwrap_or_default();
         let from = change["from"].as_str().map(|from| format!(" from {}", printer.foreign(from))).unwrap_or_default();
         let size = change["size"].as_u64().map(|size| format!(" ({})", time::size(size))).unwrap_or_default();
-        field(word("kind"), &format!("{}{from}{size}", printer.foreign(word("path"))));
+        field(&printer.foreign(word("kind")), &format!("{}{from}{size}", printer.foreign(word("path"))));
     }
     Ok(Code::Success)
 }

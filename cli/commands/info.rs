@@ -27,7 +27,7 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
     let field =
         |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<12}"))));
     let path = summary.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
-    field("sandbox", path);
+    field("sandbox", printer.foreign(&path).into_owned());
     field("size", time::size(summary.database_bytes));
     let Summary { files, directories, symlinks, .. } = summary;
     field("files", format!("{files} files, {directories} directories, {symlinks} links"));

@@ -72,13 +72,18 @@ fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result
 }
 
 fn list(global: &Global, prefix: &str, printer: &Printer) -> anyhow::Result<Code> {
-    let keys = super::looking(global, printer)?.kv().keys(prefix)?;
+    let sandbox = super::looking(global, printer)?;
     if printer.is_json() {
-        printer.json(&json!({ "keys": keys }));
-    } else {
-        for key in &keys {
-            printer.line(&printer.foreign(key));
-        }
+        printer.json(&json!({ "keys": sandbox.kv().keys(prefix)? }));
+        return Ok(Code::Success);
     }
-    Ok(Code::Success)
+    let mut after: Option<String> = None;
+    loop {
+        let page = sandbox.kv().keys_after(prefix, after.as_deref())?;
+        page.keys.iter().for_each(|key| printer.line(&printer.foreign(key)));
+        if !page.more || printer.is_unread() {
+            return Ok(Code::Success);
+        }
+        after = page.keys.into_iter().next_back();
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use runtime::{Host, Sandbox};
-use server::{Key, Listen, Service, Settings, serve_http, serve_stdio};
+use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
 use crate::args::{Global, Mcp};
 use crate::exit::Code;
@@ -25,7 +25,13 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         None => serve_stdio(service)?,
         Some(address) => {
             let key = key(args.key_file.as_ref(), printer)?;
-            let listen = Listen { address, key, hosts: args.allow_host.clone(), origins: args.allow_origin.clone() };
+            let listen = Listen {
+                address,
+                key,
+                hosts: args.allow_host.clone(),
+                origins: args.allow_origin.clone(),
+                times: Times::default(),
+            };
             serve_http(service, listen, |address| printer.note(format_args!("listening on http://{address}/mcp")))?;
         }
     }

@@ -36,7 +36,8 @@ fn install(global: &Global, packages: &[String], no_deps: bool, printer: &Printe
     wheels.extend(fetch(&names, no_deps, printer)?);
     let mut installed: Vec<Package> = Vec::new();
     for (file, wheel) in wheels {
-        installed.push(sandbox.packages().install(&wheel).with_context(|| format!("cannot install `{file}`"))?);
+        let name = Path::new(&file).file_name().unwrap_or_default().to_string_lossy();
+        installed.push(sandbox.packages().install_file(&name, &wheel).with_context(|| format!("cannot install `{file}`"))?);
     }
     let missing = missing(&installed, &sandbox.packages().list()?);
     if printer.is_json() {
@@ -133,7 +134,7 @@ fn uninstall(global: &Global, names: &[String], printer: &Printer) -> anyhow::Re
         printer.json(&json!({ "uninstalled": removed, "missing": missing }));
     } else {
         for name in removed {
-            printer.line(&format!("uninstalled {name}"));
+            printer.line(&format!("uninstalled {}", printer.foreign(name)));
         }
         for name in &missing {
             printer.error(&anyhow::anyhow!("`{name}` is not installed"));

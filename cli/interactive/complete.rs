@@ -2,6 +2,8 @@
 
 use runtime::{FileType, Sandbox};
 
+use crate::printer::is_deceptive;
+
 /// A word of a command line that ends at the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word {
@@ -52,7 +54,7 @@ pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec
 fn quoted(name: &str) -> String {
     let mut typed = String::new();
     for c in name.chars() {
-        if c.is_control() {
+        if is_deceptive(c) {
             typed.push('?');
             continue;
         }

@@ -10,6 +10,7 @@ use termion::event::Key;
 use super::keyboard::{Keyboard, Pressed};
 use super::line::Line;
 use super::screen::{Screen, View};
+use crate::printer::shown;
 
 /// What a user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +255,8 @@ fn complete(editing: &mut Editing<'_>, language: &mut dyn Language, out: &mut dy
             let width = several.iter().map(|choice| choice.chars().count()).max().unwrap_or(0) + 2;
             let columns = (super::width() / width).max(1);
             for row in several.iter().take(CHOICES).collect::<Vec<_>>().chunks(columns) {
-                let row: String = row.iter().map(|choice| format!("{choice:<width$}")).collect();
+                let row: String =
+                    row.iter().flat_map(|choice| format!("{choice:<width$}").chars().map(shown).collect::<Vec<_>>()).collect();
                 write!(out, "{}\r\n", row.trim_end())?;
             }
             if several.len() > CHOICES {

@@ -76,7 +76,7 @@ impl Conversation {
                     Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
                     _ => cwd,
                 };
-                let place: String = place.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+                let place: String = place.chars().map(crate::printer::shown).collect();
                 let width = unicode_width::UnicodeWidthStr::width(place.as_str()) + 2;
                 let text = if colour { format!("\x1b[1;34m{place}\x1b[0m$ ") } else { format!("{place}$ ") };
                 Prompt { text, width, continuation: "> " }

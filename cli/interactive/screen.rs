@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::printer::shown;
+
 /// What was drawn last, so that it can be drawn over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Screen {
@@ -52,7 +54,7 @@ impl Screen {
                 continue;
             }
             // A tab is shown as the spaces up to its next stop, so that we know where we are.
-            let shown = if c == '\t' { " ".repeat(8 - place.column % 8) } else { c.to_string() };
+            let shown = if c == '\t' { " ".repeat(8 - place.column % 8) } else { shown(c).to_string() };
             for c in shown.chars() {
                 let columns = c.width().unwrap_or(0);
                 if place.column + columns > width {

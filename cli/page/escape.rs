@@ -1,5 +1,7 @@
 //! Foreign text in HTML: whatever a guest wrote, a browser sees text.
 
+use crate::printer::shown;
+
 /// Text between tags. Control characters, and those that turn the direction of what follows, become a visible sign.
 pub(super) fn text(foreign: &str) -> String {
     let mut safe = String::with_capacity(foreign.len());
@@ -11,9 +13,7 @@ pub(super) fn text(foreign: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(c),
-            c if c.is_control() => safe.push('\u{fffd}'),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => safe.push('\u{fffd}'),
-            c => safe.push(c),
+            c => safe.push(shown(c)),
         }
     }
     safe
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn what_hides_or_turns_text_is_shown() {
-        assert_eq!(text("a\u{202e}b\x1b[0m\0"), "a\u{fffd}b\u{fffd}[0m\u{fffd}");
+        assert_eq!(text("a\u{202e}b\x1b[0m\0\u{61c}"), "a\u{fffd}b\u{fffd}[0m\u{fffd}\u{fffd}");
     }
 
     #[test]

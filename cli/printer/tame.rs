@@ -46,7 +46,56 @@ impl Tamer {
 }
 
 fn is_harmless(c: char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t' | '\r')
+    !is_deceptive(c) || matches!(c, '\n' | '\t' | '\r')
+}
+
+/// Whether a terminal or a browser would obey a character instead of showing it: controls (C0, DEL, C1), and the marks, embeddings,
+/// overrides and isolates that change the direction of the text around them.
+pub(crate) fn is_deceptive(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What a person is shown of a character.
+pub(crate) fn shown(c: char) -> char {
+    if is_deceptive(c) { SIGN } else { c }
+}
+
+/// JSON text in which every such character is escaped, so that it stays data where somebody looks at it. They can only be in strings.
+pub(super) fn json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_deceptive(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// A line of our own with our own colours: whatever else a terminal would obey is something that was not tamed before.
+pub(super) fn wall(text: &str) -> String {
+    let mut walled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = colour(rest).unwrap_or(0);
+        if length > 0 {
+            let (sequence, after) = rest.split_at(length);
+            walled.push_str(sequence);
+            rest = after;
+            continue;
+        }
+        walled.push(if is_harmless(c) && c != '\r' { c } else { SIGN });
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    walled
+}
+
+// The length of a sequence that begins a text and only sets colours.
+fn colour(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\x1b[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    inner.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
 fn is_unfinished(bytes: &[u8]) -> bool {
@@ -55,7 +104,7 @@ fn is_unfinished(bytes: &[u8]) -> bool {
 
 /// A text as one line: line ends too become a sign, for tables and messages.
 pub(super) fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -88,6 +137,34 @@ mod tests {
         check(&[b"\xe2", b"\x9c", b"\x93"], "✓");
         check(&[b"\xe2\x9c", b"\x9b31m"], "✛31m");
         check(&[b"\xe2\x9c", b"\x1b[m"], "\u{fffd}\u{fffd}[m");
+    }
+
+    // T-ISO-07: `invoice_fdp.exe` that looks like `invoice_exe.pdf`.
+    #[test]
+    fn characters_that_turn_the_direction_of_text_are_made_visible() {
+        for c in ['\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202c}', '\u{202e}', '\u{2066}', '\u{2069}'] {
+            let text = format!("a{c}b");
+            check(&[text.as_bytes()], "a\u{fffd}b");
+            assert_eq!((line(&text), wall(&text)), ("a\u{fffd}b".to_owned(), "a\u{fffd}b".to_owned()));
+            assert_eq!(json(&text), format!("a\\u{:04x}b", u32::from(c)));
+        }
+        check(&["שלום مرحبا".as_bytes()], "שלום مرحبا");
+    }
+
+    // T-ISO-07.
+    #[test]
+    fn json_stays_data_on_a_terminal() {
+        let value = serde_json::json!({ "\u{9b}31m": "\u{7f}\u{80}\u{9f}\u{1b}\u{202e}ü" });
+        let text = json(&value.to_string());
+        assert_eq!(text, r#"{"\u009b31m":"\u007f\u0080\u009f\u001b\u202eü"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+
+    // T-ISO-07: the last wall lets our own colours through, and nothing else.
+    #[test]
+    fn a_line_of_our_own_has_colours_and_no_other_sequence() {
+        assert_eq!(wall("\x1b[1;31merror:\x1b[0m x\n"), "\x1b[1;31merror:\x1b[0m x\n");
+        assert_eq!(wall("\x1b[2J\x1b]0;t\x07\r\x1b["), "\u{fffd}[2J\u{fffd}]0;t\u{fffd}\u{fffd}\u{fffd}[");
     }
 
     #[test]

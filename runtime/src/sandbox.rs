@@ -40,7 +40,7 @@ pub use builder::{Builder, Python};
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
-pub use files::{Files, Found};
+pub use files::{FilePage, Files, Found};
 use interpreters::Interpreters;
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
@@ -50,7 +50,7 @@ use record::Recorded;
 pub use session::PythonSession;
 pub use session::shell::Session;
 pub use snapshot::Summary;
-use surroundings::{Variables, set_variable};
+use surroundings::{Variables, no_zero_byte, set_variable};
 
 /// One database, and what may be done in it.
 ///
@@ -156,6 +156,8 @@ impl Sandbox {
         mut command: Command,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Output, Error> {
+        command.surroundings.check()?;
+        command.args.iter().chain([&command.text]).try_for_each(|text| no_zero_byte("command", text))?;
         let limits = self.limits.tighten(&command.surroundings.overrides)?;
         let mut request = self.request(&command);
         check_length(&request, &limits)?;

@@ -7,6 +7,7 @@ mod schema;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -18,7 +19,33 @@ const MAX_NAME_BYTES: usize = 64;
 /// Longest complaint of a tool that a guest is shown.
 const MAX_COMPLAINT_BYTES: usize = 4 << 10;
 
-type Action = dyn Fn(Value) -> Result<Value, String> + Send + Sync;
+type Action = dyn Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync;
+
+/// The call that a tool's function works for.
+#[derive(Clone, Debug, Default)]
+pub struct ToolContext {
+    over: Arc<AtomicBool>,
+}
+
+impl ToolContext {
+    /// Whether the command that made the call has ended: nobody reads the answer any more, and nothing should be begun for it. A function
+    /// that waits, such as for a person's approval, asks again before it acts.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends the call when the result is dropped.
+    pub(crate) fn ends(&self) -> impl Drop + use<> {
+        struct Ends(ToolContext);
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                self.0.over.store(true, Ordering::Release);
+            }
+        }
+        Ends(self.clone())
+    }
+}
 
 /// A function that programs in a sandbox may call.
 ///
@@ -59,6 +86,16 @@ impl Tool {
         description: impl Into<String>,
         schema: impl ToString,
         action: impl Fn(Value) -> Result<Value, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_context(name, description, schema, move |arguments, _| action(arguments))
+    }
+
+    /// The same with a function that is also given the call it works for.
+    pub fn with_context(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: impl ToString,
+        action: impl Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), description: description.into(), schema: schema.to_string(), action: Arc::new(action) }
     }
@@ -173,9 +210,12 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Calls the function; the result as JSON text of at most `largest` bytes.
-    pub(crate) fn run(self, largest: u64) -> Result<String, Failure> {
+    pub(crate) fn run(self, largest: u64, context: &ToolContext) -> Result<String, Failure> {
         let Self { action, arguments } = self;
-        let result = match catch_unwind(AssertUnwindSafe(|| action(arguments))) {
+        if context.is_over() {
+            return Err(Failure::new("failed", "the command is over"));
+        }
+        let result = match catch_unwind(AssertUnwindSafe(|| action(arguments, context))) {
             Ok(Ok(value)) => value.to_string(),
             Ok(Err(complaint)) => return Err(Failure::new("failed", prefix(&complaint, MAX_COMPLAINT_BYTES))),
             Err(_) => return Err(Failure::new("failed", "the tool itself broke down")),
@@ -255,14 +295,24 @@ mod tests {
     #[test]
     fn a_panic_is_a_failure_without_details() {
         let broken = tools(|_| panic!("/home/secret"));
-        let failure = broken.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100).unwrap_err();
+        let failure = broken.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100, &ToolContext::default()).unwrap_err();
         assert_eq!(failure.message, "the tool itself broke down");
     }
 
     #[test]
     fn a_result_is_bounded() {
         let large = tools(|_| Ok("x".repeat(98).into()));
-        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100).is_ok());
-        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(99).is_err());
+        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100, &ToolContext::default()).is_ok());
+        assert!(large.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(99, &ToolContext::default()).is_err());
+    }
+
+    #[test]
+    fn a_call_whose_command_is_over_is_not_begun() {
+        let context = ToolContext::default();
+        let prepared = tools(|_| panic!("it was begun")).prepare("t", r#"{"b": 1}"#).unwrap();
+        assert!(!context.is_over());
+        drop(context.ends());
+        assert!(context.is_over());
+        assert_eq!(prepared.run(100, &context).unwrap_err().message, "the command is over");
     }
 }

@@ -6,6 +6,8 @@
 mod body;
 mod guard;
 mod key;
+mod patient;
+mod places;
 mod sessions;
 
 use std::convert::Infallible;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -23,28 +25,44 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::Error;
 use crate::mcp::Service;
+use crate::message::{LARGEST, Shape};
 use guard::Guard;
 pub use key::Key;
+use patient::Patient;
+use places::{Place, Places};
 use sessions::Sessions;
 
 /// Where a client says which session it is.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 
-/// Connections at a time; more wait to be accepted.
-const CONNECTIONS: usize = 64;
-/// Requests at a time; more are told to come back.
-const REQUESTS: usize = 32;
-/// How long a client may take to send its headers.
-const HEADER_TIME: Duration = Duration::from_secs(10);
 /// Bytes of request line and headers.
 const HEADER_BYTES: usize = 64 << 10;
 /// How long a refused key is kept waiting: guessing is slow, and only the guesser waits.
 const REFUSAL_TIME: Duration = Duration::from_millis(200);
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// To show the key, from the moment it connects.
+    pub key: Duration,
+    /// To begin and send the headers of a further request.
+    pub idle: Duration,
+    /// To send a body.
+    pub body: Duration,
+    /// To make room for more of an answer.
+    pub write: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { key: seconds(5), idle: seconds(60), body: seconds(30), write: seconds(10) }
+    }
+}
 
 /// Where to listen and whom to let in.
 #[derive(Clone, Debug)]
@@ -57,6 +75,9 @@ pub struct Listen {
     pub hosts: Vec<String>,
     /// Web pages that may talk to the server, such as `https://example.com`; none unless told.
     pub origins: Vec<String>,
+    /// How long a client may take; for tests.
+    #[doc(hidden)]
+    pub times: Times,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -65,7 +86,7 @@ type Protocol = StreamableHttpService<Service, NeverSessionManager>;
 struct Server {
     guard: Guard,
     sessions: Sessions,
-    requests: Semaphore,
+    times: Times,
     service: Service,
     protocol: Protocol,
 }
@@ -110,28 +131,40 @@ async fn told_to_end() {
 }
 
 async fn accept(listener: TcpListener, server: Arc<Server>) {
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::default();
     loop {
-        let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, address)) = listener.accept().await else {
             // Out of descriptors, most likely: others have to end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let server = Arc::clone(&server);
-        tokio::spawn(async move {
-            let answer = service_fn(move |request| {
-                let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.answer(request).await) }
-            });
-            let _ = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIME)
-                .max_buf_size(HEADER_BYTES)
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-            drop(place);
-        });
+        let place = Arc::new(places.enter(address.ip()));
+        tokio::spawn(serve(stream, Arc::clone(&server), place));
+    }
+}
+
+async fn serve(stream: TcpStream, server: Arc<Server>, place: Arc<Place>) {
+    let times = server.times;
+    let answering = Arc::clone(&place);
+    let answer = service_fn(move |request| {
+        let (server, place) = (Arc::clone(&server), Arc::clone(&answering));
+        async move { Ok::<_, Infallible>(server.answer(request, &place).await) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(times.idle)
+        .max_buf_size(HEADER_BYTES)
+        .serve_connection(TokioIo::new(Patient::new(stream, times.write)), answer);
+    let unknown_for_too_long = async {
+        tokio::time::sleep(times.key).await;
+        if place.is_known() {
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        _ = connection => {}
+        () = place.evicted() => {}
+        () = unknown_for_too_long => {}
     }
 }
 
@@ -144,22 +177,25 @@ impl Server {
             .with_json_response(true)
             .with_allowed_hosts(guard.hosts())
             .with_allowed_origins(listen.origins.iter().cloned())
-            .with_max_request_body_bytes(body::LARGEST)
+            .with_max_request_body_bytes(LARGEST)
             .enforce_origin_validation();
         config.sse_retry = None;
         let answering = service.clone();
         let protocol = StreamableHttpService::new(move || Ok(answering.clone()), Arc::default(), config);
-        Self { guard, sessions: Sessions::default(), requests: Semaphore::new(REQUESTS), service, protocol }
+        Self { guard, sessions: Sessions::default(), times: listen.times, service, protocol }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let mut answer = match self.admit(request).await {
+    async fn answer(&self, request: Request<Incoming>, place: &Place) -> Answer {
+        let mut answer = match self.admit(request, place).await {
             Ok(answer) => answer,
             Err(refusal) => {
                 if refusal.status == StatusCode::UNAUTHORIZED {
                     tokio::time::sleep(REFUSAL_TIME).await;
                 }
-                refusal.into_answer()
+                let mut answer = refusal.into_answer();
+                // Bytes that follow a refused request may mean anything.
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                answer
             }
         };
         let headers = answer.headers_mut();
@@ -168,8 +204,11 @@ impl Server {
         answer
     }
 
-    async fn admit(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn admit(&self, request: Request<Incoming>, place: &Place) -> Result<Answer, Refusal> {
         self.guard.check(&request)?;
+        if !place.admit() {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections at a time"));
+        }
         let session = sessions::named_in(request.headers())?;
         if let Some(session) = &session {
             self.sessions.touch(session)?;
@@ -186,12 +225,16 @@ impl Server {
     }
 
     async fn post(&self, request: Request<Incoming>, session: Option<String>) -> Result<Answer, Refusal> {
-        let Ok(_place) = self.requests.try_acquire() else {
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at a time"));
-        };
-        let (parts, incoming) = request.into_parts();
-        let bytes = body::read(&parts.headers, incoming).await?;
-        let message = body::Message::parse(&bytes)?;
+        let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at a time");
+        let (mut parts, incoming) = request.into_parts();
+        let length = guard::only(&parts.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let reading = self.service.load().take(length.unwrap_or(LARGEST).min(LARGEST)).ok_or_else(busy)?;
+        let bytes = body::read(&parts.headers, incoming, self.times.body).await?;
+        let shape = Shape::of(&bytes);
+        let message = body::Message::parse(&shape, &bytes)?;
+        drop(reading);
+        // Counted for as long as the request's context lives, which may be longer than this call: answers can be streams.
+        parts.extensions.insert(self.service.load().take(shape.weight()).ok_or_else(busy)?);
         if let (Some(session), Some(cancelled)) = (&session, message.cancelled_request()) {
             self.service.cancel(session, &cancelled);
         }

@@ -15,8 +15,10 @@
 
 mod error;
 mod http;
+mod load;
 mod mcp;
+mod message;
 
 pub use error::Error;
-pub use http::{Key, Listen, serve_http};
+pub use http::{Key, Listen, Times, serve_http};
 pub use mcp::{Service, Settings, serve_stdio};

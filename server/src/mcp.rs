@@ -1,6 +1,7 @@
 //! The Model Context Protocol: what a client can ask, and how a sandbox answers.
 
 mod answer;
+mod pipe;
 mod prompt;
 mod resources;
 mod running;
@@ -22,6 +23,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use runtime::{Host, Preset, Sandbox};
 
 use crate::Error;
+use crate::load::Load;
+use answer::quoted;
+use pipe::Pipe;
 use running::Running;
 use sandboxes::Sandboxes;
 
@@ -55,6 +59,7 @@ struct Inner {
     sandboxes: Sandboxes,
     tools: Vec<Tool>,
     running: Running,
+    load: Load,
 }
 
 impl Service {
@@ -62,7 +67,7 @@ impl Service {
     #[must_use]
     pub fn new(sandbox: Sandbox, settings: Settings) -> Self {
         let sandboxes = Sandboxes::new(sandbox, settings);
-        Self(Arc::new(Inner { sandboxes, tools: tools::all(), running: Running::default() }))
+        Self(Arc::new(Inner { sandboxes, tools: tools::all(), running: Running::default(), load: Load::default() }))
     }
 
     fn sandboxes(&self) -> &Sandboxes {
@@ -71,6 +76,11 @@ impl Service {
 
     fn running(&self) -> &Running {
         &self.0.running
+    }
+
+    /// What the service takes on at a time.
+    pub(crate) fn load(&self) -> &Load {
+        &self.0.load
     }
 
     /// Cancels a request of an HTTP session, as the client's `notifications/cancelled` asks.
@@ -110,7 +120,7 @@ impl ServerHandler for Service {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if self.get_tool(&request.name).is_none() {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", quoted(&request.name)), None));
         }
         Ok(tools::call(self, request, context).await.into())
     }
@@ -164,7 +174,8 @@ impl ServerHandler for Service {
 pub fn serve_stdio(service: Service) -> Result<(), Error> {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
     let result = threads.block_on(async {
-        let served = match service.clone().serve(rmcp::transport::stdio()).await {
+        let pipe = Pipe::new(tokio::io::stdin(), tokio::io::stdout(), service.load().clone());
+        let served = match service.clone().serve(pipe).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| Error::Protocol(error.to_string())),
             // A client that leaves without a word has done nothing wrong.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),

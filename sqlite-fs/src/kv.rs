@@ -125,6 +125,44 @@ pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option
         .optional()
 }
 
+/// Some of the keys, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyPage {
+    /// The keys.
+    pub keys: Vec<String>,
+    /// Whether there are more after them.
+    pub more: bool,
+}
+
+/// The keys that start with `prefix` and come after `after`: at most `most`, of at most `bytes` in all, but always one. Reads no more rows
+/// than it returns, and one.
+pub(crate) fn keys_after(
+    connection: &Connection,
+    prefix: &str,
+    after: Option<&str>,
+    most: usize,
+    bytes: usize,
+) -> rusqlite::Result<KeyPage> {
+    let mut statement =
+        connection.prepare_cached("SELECT key FROM kv_store WHERE key>=?1 AND (?2 IS NULL OR key>?2) ORDER BY key")?;
+    let mut rows = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after])?;
+    let (mut page, mut left) = (KeyPage::default(), bytes);
+    while let Some(row) = rows.next()? {
+        // The text is looked at where SQLite has it, so that a key that does not fit is not copied.
+        let key = row.get_ref(0)?.as_str()?;
+        if !key.starts_with(prefix) {
+            break;
+        }
+        if page.keys.len() == most || (key.len() > left && !page.keys.is_empty()) {
+            page.more = true;
+            break;
+        }
+        left = left.saturating_sub(key.len());
+        page.keys.push(key.to_owned());
+    }
+    Ok(page)
+}
+
 pub(crate) fn keys(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare_cached("SELECT key FROM kv_store WHERE key>=?1 ORDER BY key")?;
     let mut rows = statement.query([prefix])?;

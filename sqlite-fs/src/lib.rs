@@ -59,7 +59,7 @@ pub use error::{Error, FsError};
 pub use fs::{Fs, Volume};
 pub use import::{Import, Imported};
 pub use interrupt::Interrupter;
-pub use kv::{Kv, Value};
+pub use kv::{KeyPage, Kv, Value};
 pub use memory::MemoryBudget;
 pub use node::{Entry, FileType, Ino, ROOT, Stat};
 pub use options::{Durability, Options};

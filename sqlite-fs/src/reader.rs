@@ -9,7 +9,7 @@ use crate::calls::{self, Call, Filter};
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
-use crate::kv::{self, Value};
+use crate::kv::{self, KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
 use crate::path::Tree;
 use crate::patience::Patience;
@@ -44,6 +44,11 @@ impl Reader {
     /// The keys that start with `prefix`, in order.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         Ok(self.rows(|connection| Ok(kv::keys(connection, prefix)?))?)
+    }
+
+    /// The keys that start with `prefix` and come after `after`, in order: at most `most`, of at most `bytes` in all, but always one.
+    pub fn keys_after(&self, prefix: &str, after: Option<&str>, most: usize, bytes: usize) -> Result<KeyPage, Error> {
+        Ok(self.rows(|connection| Ok(kv::keys_after(connection, prefix, after, most, bytes)?))?)
     }
 
     /// The names of all sessions, in order.

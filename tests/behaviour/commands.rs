@@ -1,8 +1,10 @@
 //! A command is bash, its output comes back, and a failure is a result.
 
-use runtime::{Command, ExitStatus};
+use std::sync::{Mutex, mpsc};
 
-use super::{bash, bash_with, check, sandbox};
+use runtime::{Command, ExitStatus, Overrides, Sandbox, Tool};
+
+use super::{bash, bash_with, check, host, sandbox};
 
 #[test]
 fn two_utilities_joined_by_a_pipe_write_a_file() {
@@ -135,4 +137,40 @@ fn the_list_of_programs_is_what_the_guest_holds() {
     let listed = include_str!("../../guests/programs.txt");
     let held = String::from_utf8(bash("sandlite").stdout).unwrap();
     assert_eq!(listed, held, "write `sandlite bash -c sandlite` to guests/programs.txt");
+}
+
+// A guest would see such a text cut, or a variable as another one.
+#[test]
+fn texts_that_a_guest_would_see_otherwise_are_refused() {
+    let sandbox = sandbox();
+    let refused = |command: Command| sandbox.run(command).unwrap_err().to_string();
+    assert_eq!(refused(Command::bash("echo a\0b")), "invalid command: it contains a zero byte");
+    assert_eq!(refused(Command::python("print(1)\0")), "invalid command: it contains a zero byte");
+    assert_eq!(refused(Command::bash("true").arg("a\0")), "invalid command: it contains a zero byte");
+    assert_eq!(refused(Command::bash("true").cwd("/tmp\0")), "invalid directory: it contains a zero byte");
+    assert_eq!(refused(Command::bash("true").env("", "x")), "invalid environment variable ``: its name is empty");
+    assert_eq!(refused(Command::bash("true").env("A=B", "x")), "invalid environment variable `A=B`: its name contains `=`");
+    assert_eq!(refused(Command::bash("true").env("A", "\0")), "invalid environment variable `A`: it contains a zero byte");
+    assert!(sandbox.python_in("s", Command::python("1\0")).is_err() && sandbox.session("s").unwrap().bash("a\0b").is_err());
+    assert!(Sandbox::builder().host(host()).env("=", "x").open().is_err());
+    assert_eq!(sandbox.bash("echo fine").unwrap().stdout, b"fine\n");
+}
+
+#[test]
+fn a_tool_that_waits_learns_that_its_command_is_over() {
+    let (ended, wait) = mpsc::channel::<()>();
+    let (said, hear) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    let ask = Tool::with_context("ask", "Asks a person.", "{}", move |_, context| {
+        let before = context.is_over();
+        let _ = wait.lock().unwrap().recv();
+        said.send((before, context.is_over())).unwrap();
+        Ok("too late".into())
+    });
+    let sandbox = Sandbox::builder().host(host()).tool(ask).open().unwrap();
+    let limits = Overrides { wall: Some("300 ms".parse().unwrap()), ..Overrides::default() };
+    let output = sandbox.run(Command::bash("tool ask '{}'").limits(limits)).unwrap();
+    assert!(output.status.limit().is_some());
+    drop(ended);
+    assert_eq!(hear.recv(), Ok((false, true)));
 }

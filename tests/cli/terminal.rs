@@ -87,6 +87,29 @@ fn control_sequences_are_harmless_on_a_terminal() {
     assert_eq!((screen.trim_end(), code), ("\u{fffd}]0;owned\u{fffd}\u{fffd}[2Jtext", 0));
 }
 
+// T-ISO-07: names, keys and commands that turn the direction of text, wherever they are printed.
+#[test]
+fn text_that_turns_its_direction_is_visible_wherever_it_is_printed() {
+    let fill =
+        r#"sandlite --db a.db bash -c $'printf x > "/home/user/a\xe2\x80\xaeb\xc2\x9bc"; ln -s $\'t\xe2\x81\xa6\' /home/user/l'"#;
+    let key = r#"sandlite --db a.db kv set $'k\xe2\x80\x8fy' 1"#;
+    let (terminal, directory) = terminal(&format!("{fill}; {key}"));
+    assert_eq!(terminal.end().1, 0);
+    for command in
+        ["fs ls /home/user", "fs ls -l /home/user", "fs tree /", "fs find /", "history", "history show 1", "kv list", "info"]
+    {
+        for json in ["", "--json "] {
+            let (screen, _) = Terminal::new(&format!("sandlite --db a.db {json}{command}"), directory.path()).end();
+            let bad = screen.chars().find(|c| matches!(c, '\u{80}'..='\u{9f}' | '\u{200f}' | '\u{202e}' | '\u{2066}'));
+            assert_eq!(bad, None, "{json}{command}: {screen}");
+        }
+    }
+    let (screen, _) = Terminal::new("sandlite --db a.db fs ls /home/user", directory.path()).end();
+    assert!(screen.contains("a\u{fffd}b\u{fffd}c"), "{screen}");
+    let (screen, _) = Terminal::new("sandlite --db a.db --json fs ls /home/user", directory.path()).end();
+    assert!(screen.contains(r"a\u202eb\u009bc"), "{screen}");
+}
+
 #[test]
 fn control_sequences_pass_when_asked_for() {
     let (terminal, _directory) = terminal(r#"sandlite bash --raw -c 'printf "\033[32mgreen\033[0m\n"'"#);

@@ -10,14 +10,14 @@ use super::{initialize, sandlite};
 
 pub(super) struct Server {
     child: Child,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     pub(super) key: String,
     _directory: tempfile::TempDir,
 }
 
 /// An answer: status, headers in lower case, body.
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     headers: String,
     body: String,
 }
@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// A connection with these bytes sent.
-    fn connect(&self, bytes: &[u8]) -> TcpStream {
+    pub(super) fn connect(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let _ = stream.write_all(bytes);
         stream
@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// A request with the usual headers, some of them changed (or left out, when empty).
-    fn with(&self, changed: &[(&'static str, &str)], body: &str) -> Vec<u8> {
+    pub(super) fn with(&self, changed: &[(&'static str, &str)], body: &str) -> Vec<u8> {
         let mut headers = self.usual();
         for (name, value) in changed {
             headers.retain(|(known, _)| known != name);
@@ -92,7 +92,7 @@ impl Server {
         format!("POST /mcp HTTP/1.1\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 
-    fn post(&self, changed: &[(&'static str, &str)], body: &Value) -> Answer {
+    pub(super) fn post(&self, changed: &[(&'static str, &str)], body: &Value) -> Answer {
         self.raw(&self.with(changed, &body.to_string()))
     }
 
@@ -124,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-fn read_answer(mut stream: TcpStream) -> Answer {
+pub(super) fn read_answer(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -146,7 +146,7 @@ fn unchunk(mut body: &str) -> String {
     whole
 }
 
-fn list() -> Value {
+pub(super) fn list() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
 }
 
@@ -203,6 +203,32 @@ fn t_net_01_foreign_hosts_pages_and_simple_posts_are_refused() {
         format!("OPTIONS /mcp HTTP/1.1\r\nHost: {}\r\nOrigin: https://evil.example\r\nConnection: close\r\n\r\n", server.address);
     let answer = server.raw(preflight.as_bytes());
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
+}
+
+/// T-NET-01: the first line names a host as the header does, and there is one of them.
+#[test]
+fn t_net_01_a_foreign_host_in_the_first_line_is_refused() {
+    let server = Server::start(&[]);
+    let usual = String::from_utf8(server.with(&[], &list().to_string())).unwrap();
+    let status = |uri: &str| server.raw(usual.replace("/mcp HTTP", &format!("{uri} HTTP")).as_bytes()).status;
+    assert_eq!(status(&server.url()), 200);
+    for uri in
+        ["http://evil.example/mcp", "http://localhost/mcp", "https://127.0.0.1/mcp", "evil.example:80", "*", "//evil.example/mcp"]
+    {
+        assert_ne!(status(uri), 200, "{uri}");
+    }
+    let hosts = |lines: &str| usual.replace(&format!("Host: {}\r\n", server.address), lines);
+    for lines in [
+        String::new(),
+        format!("Host: {}\r\nHost: evil.example\r\n", server.address),
+        format!("Host: {0}\r\nHost: {0}\r\n", server.address),
+        format!("Host: {}, evil.example\r\n", server.address),
+        format!("Host: evil.example\r\nX-Forwarded-Host: {}\r\n", server.address),
+    ] {
+        assert_ne!(server.raw(hosts(&lines).as_bytes()).status, 200, "{lines}");
+    }
+    let old = usual.replace("HTTP/1.1", "HTTP/1.0").replace(&format!("Host: {}\r\n", server.address), "");
+    assert_eq!(server.raw(old.as_bytes()).status, 403);
 }
 
 /// T-NET-01, R19: other machines only when somebody said under which name.
@@ -286,6 +312,37 @@ fn t_net_04_large_deep_and_joined_bodies_are_refused() {
     assert_eq!(server.raw(&server.with(&[], "not json")).status, 400);
     let both = format!("POST /mcp HTTP/1.1\r\n{headers}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nPOST /x");
     assert_ne!(server.raw(both.as_bytes()).status, 200);
+    // Two lengths, and a second request where one of them ends: the connection ends with the first.
+    let open = headers.replace("Connection: close\r\n", "");
+    for lengths in ["Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5"] {
+        let message = list().to_string();
+        let first = format!("POST /mcp HTTP/1.1\r\n{open}{lengths}\r\n\r\n{:x}\r\n{message}\r\n0\r\n\r\n", message.len());
+        let second = String::from_utf8(server.with(&[], &message)).unwrap();
+        let answers = server.raw(format!("{first}{second}").as_bytes());
+        assert!(!answers.body.contains("HTTP/1.1"), "{lengths}");
+    }
+    for (change, why) in [
+        ("Content-Length: 2\r\n X-Folded: 1", "folded lines"),
+        ("Content-Length: 2\r\nContent-Length: 3", "two lengths"),
+        ("Content-Length: +2", "a sign"),
+        ("Content-Length : 2", "a blank before the colon"),
+        ("Transfer-Encoding: gzip, chunked", "another encoding"),
+        ("Transfer-Encoding: chunked, identity", "not chunked at the end"),
+    ] {
+        let request = String::from_utf8(server.with(&[], "{}")).unwrap().replace("Content-Length: 2", change);
+        assert_ne!(server.raw(request.as_bytes()).status, 200, "{why}");
+    }
+    let body = list().to_string();
+    for (chunked, why) in [
+        (format!("-{:x}\r\n{body}\r\n0\r\n\r\n", body.len()), "a negative size"),
+        (format!("ffffffffffffffff{:x}\r\n{body}\r\n0\r\n\r\n", body.len()), "a size that overflows"),
+        (format!("{:x}\r\n{body}0\r\n\r\n", body.len()), "no line end after a chunk"),
+        (format!("{:x};{}\r\n{body}\r\n0\r\n\r\n", body.len(), "x".repeat(100_000)), "a long extension"),
+        (format!("{:x}\r\n{body}\r\n0\r\n{}\r\n", body.len(), "X: y\r\n".repeat(10_000)), "many trailers"),
+    ] {
+        let head = format!("POST /mcp HTTP/1.1\r\n{headers}Transfer-Encoding: chunked\r\n\r\n");
+        assert_ne!(server.raw(format!("{head}{chunked}").as_bytes()).status, 200, "{why}");
+    }
     let long = server.with(&[("X-Long", &"x".repeat(100_000))], "{}");
     let status = server.raw(&long).status;
     assert!(matches!(status, 431 | 0), "{status}");

@@ -1,6 +1,8 @@
 //! `sandlite mcp` as a client sees it: the real program, real pipes, real sockets.
 
 mod clients;
+mod crowds;
+mod floods;
 mod http;
 mod stdio;
 

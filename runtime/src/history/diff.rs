@@ -14,6 +14,10 @@ const ALL_BYTES: usize = 16 << 10;
 /// Two texts that have nothing in common are not worth more time: the rest of them is then shown as replaced.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// Bytes that one run may have compared: what is worth showing is found in the first files, or not at all. Together with the time for
+/// each this bounds how long all diffs of a command take.
+const COMPARED_BYTES: u64 = 128 << 10;
+
 /// Lines around a change.
 const CONTEXT: usize = 2;
 
@@ -22,20 +26,30 @@ pub(super) struct Diffs<'a> {
     before: Option<Reader>,
     now: &'a Transaction,
     room: usize,
+    left: u64,
 }
 
 impl<'a> Diffs<'a> {
     pub(super) fn new(database: &Database, now: &'a Transaction) -> Self {
-        Self { before: database.reader().ok(), now, room: ALL_BYTES }
+        Self { before: database.reader().ok(), now, room: ALL_BYTES, left: COMPARED_BYTES }
     }
 
     /// The diff of one changed file; `None` for what is new (its content is there to be read), not text, or too large.
     pub(super) fn of(&mut self, change: &Change) -> Option<String> {
-        if !matches!(change.kind, ChangeKind::Modified | ChangeKind::Deleted) || change.size > FILE_BYTES || self.room == 0 {
+        if !matches!(change.kind, ChangeKind::Modified | ChangeKind::Deleted)
+            || change.size > FILE_BYTES
+            || self.room == 0
+            || self.left == 0
+        {
             return None;
         }
         let before = self.before.as_ref()?.fs();
         let stat = before.symlink_metadata(&change.path).ok().filter(|stat| stat.is_file() && stat.size <= FILE_BYTES)?;
+        let cost = stat.size.saturating_add(change.size);
+        self.left = if cost > self.left { 0 } else { self.left - cost };
+        if self.left == 0 {
+            return None;
+        }
         let old = if stat.size == 0 { Vec::new() } else { before.read(&change.path).ok()? };
         let new = match change.kind {
             ChangeKind::Deleted => Vec::new(),

@@ -35,8 +35,12 @@ pub use write::{Encoding, WriteFile, Written};
 const MAX_OUTPUT: usize = 64 << 10;
 /// Most entries that one tool returns.
 const MAX_ENTRIES: usize = 1000;
-/// The largest file that is edited or searched as a whole.
+/// The largest file that is edited or searched as a whole, and the largest that an edit makes.
 const MAX_WHOLE: u64 = 64 << 20;
+/// Longest path, as the tree itself has it: a longer one is refused before it is looked at or recorded.
+const MAX_PATH: usize = 4096;
+/// Longest pattern: what an expression is parsed into takes many times its length.
+const MAX_PATTERN: usize = 16 << 10;
 
 /// A sandbox's file tools, as an agent uses them. Relative paths start in the sandbox's directory.
 ///
@@ -69,9 +73,20 @@ impl Agent<'_> {
         if path.is_empty() || path.contains('\0') {
             return Err(Error::Invalid("a path must not be empty and must not hold a zero byte".to_owned()));
         }
+        if path.len() > MAX_PATH {
+            return Err(Error::Invalid(format!("invalid path `{}…`: it is longer than {MAX_PATH} bytes", text::cut(path, 100))));
+        }
         let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.sandbox.cwd) };
         let parts: Vec<&str> = whole.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         Ok(format!("/{}", parts.join("/")))
+    }
+
+    /// Refuses a pattern that is too long to be parsed.
+    fn check_pattern(pattern: &str) -> Result<(), Error> {
+        if pattern.len() <= MAX_PATTERN {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!("invalid pattern `{}…`: it is longer than {MAX_PATTERN} bytes", text::cut(pattern, 100))))
     }
 
     /// Runs a tool that only looks; its history row waits for the next change.

@@ -253,6 +253,7 @@ impl Builder {
         let is_scientific = self.python == Python::Scientific;
         let guest =
             guest.map(|guest| if is_scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest });
+        self.surroundings.check()?;
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));

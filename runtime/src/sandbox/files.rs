@@ -1,5 +1,7 @@
 //! The sandbox's files from outside: no guest runs, the rows (and what is mounted) are read and written directly.
 
+mod page;
+
 use serde_json::json;
 use sqlite_fs::path::Last;
 use sqlite_fs::{Entry, FsError, Reader, Stat, Volume};
@@ -24,6 +26,8 @@ use crate::vfs::{Node, ROOT_NODE, Vfs, library_stat, to_fs};
 pub struct Files<'a> {
     sandbox: &'a Sandbox,
 }
+
+pub use page::FilePage;
 
 /// A file or directory found by [`Files::walk`].
 #[derive(Clone, Debug, PartialEq, Eq)]

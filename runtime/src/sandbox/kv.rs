@@ -2,10 +2,14 @@
 
 use presets::ByteSize;
 use serde_json::{Value, json};
-use sqlite_fs::Database;
+use sqlite_fs::{Database, KeyPage};
 
 use super::record::{Call, Recorded};
 use crate::Error;
+
+/// Most keys of one page, and their bytes together.
+const PAGE_KEYS: usize = 1000;
+const PAGE_BYTES: usize = 64 << 10;
 
 /// A sandbox's key-value store. Every call is a row of the history, with the key and without the value.
 ///
@@ -128,7 +132,18 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// The keys that begin with a prefix, sorted.
+    /// Some of the keys that begin with a prefix, sorted: those after `after`, at most 1000 and at most 64 KB of them. When there are more,
+    /// the last one is the `after` of the next page.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn keys_after(&self, prefix: &str, after: Option<&str>) -> Result<KeyPage, Error> {
+        let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix, "after": after }));
+        self.recorded.read(call, || Ok(self.database().reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
+    }
+
+    /// All keys that begin with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.
     ///
     /// # Errors
     ///

@@ -70,7 +70,21 @@ impl Packages<'_> {
     ///
     /// When the wheel is refused, or does not fit the quota: then nothing is changed.
     pub fn install(&self, wheel: &[u8]) -> Result<Package, Error> {
-        let wheel = Wheel::read(wheel).map_err(|reason| Error::Invalid(format!("the wheel is refused: {reason}")))?;
+        self.install_checked(wheel, |_| Ok(()))
+    }
+
+    /// The same for a wheel that has a file name, which must be that of its package and version.
+    ///
+    /// # Errors
+    ///
+    /// As [`install`](Self::install); and when the file name is that of another package or version.
+    pub fn install_file(&self, file: &str, wheel: &[u8]) -> Result<Package, Error> {
+        self.install_checked(wheel, |wheel| wheel.check_file_name(file))
+    }
+
+    fn install_checked(&self, wheel: &[u8], check: impl FnOnce(&Wheel) -> Result<(), String>) -> Result<Package, Error> {
+        let wheel = Wheel::read(wheel).and_then(|wheel| check(&wheel).map(|()| wheel));
+        let wheel = wheel.map_err(|reason| Error::Invalid(format!("the wheel is refused: {reason}")))?;
         let package = wheel.package();
         let about = format!("{}=={}", package.name, package.version);
         self.recorded.change(Call::new("install_package", &about, json!({ "package": about })), |transaction| {

@@ -8,11 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use sqlite_fs::{Database, Fs, NewCall, Outcome, Transaction};
 
+use crate::tools::prefix;
 use crate::vfs::{MountPoint, OverlayChanges, USER_ID, Vfs};
 use crate::{Error, clock, history};
 
 /// Rows that wait at most; then they are written even without a change.
 const WAITING_MAX: usize = 256;
+
+/// Longest text of a row, such as a key or a pattern: callers choose it, and rows wait in memory (T-DOS-03).
+const TEXT_BYTES: usize = 4096;
 
 /// One call of the library.
 pub(super) struct Call {
@@ -26,12 +30,29 @@ pub(super) struct Call {
 
 impl Call {
     /// A call that begins now, about a path or a key.
-    pub(super) fn new(name: &'static str, about: &str, parameters: Value) -> Self {
-        Self { name, about: about.to_owned(), parameters, started: now() }
+    pub(super) fn new(name: &'static str, about: &str, mut parameters: Value) -> Self {
+        if let Some(texts) = parameters.as_object_mut() {
+            texts.values_mut().for_each(|value| {
+                if let Value::String(text) = value {
+                    shorten(text);
+                }
+            });
+        }
+        Self { name, about: prefix(about, TEXT_BYTES).to_owned(), parameters, started: now() }
     }
 
-    fn finish(self, ended: Result<Value, String>) -> Finished {
+    fn finish(self, mut ended: Result<Value, String>) -> Finished {
+        if let Err(complaint) = &mut ended {
+            shorten(complaint);
+        }
         Finished { call: self, ended, completed: now() }
+    }
+}
+
+fn shorten(text: &mut String) {
+    if text.len() > TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES));
+        text.push('…');
     }
 }
 
@@ -179,7 +200,7 @@ impl Inner {
             self.settle();
             // Whoever reads without end while a command runs loses the oldest rows, not the memory.
             let mut waiting = self.waiting();
-            let excess = waiting.len().saturating_sub(WAITING_MAX * 16);
+            let excess = waiting.len().saturating_sub(WAITING_MAX * 4);
             waiting.drain(..excess);
         }
     }

@@ -2,6 +2,12 @@
 
 use presets::Overrides;
 
+use crate::Error;
+use crate::tools::prefix;
+
+/// How much of a name an error repeats.
+const SHOWN_BYTES: usize = 100;
+
 /// Variables of an environment, each name once.
 pub(super) type Variables = Vec<(String, String)>;
 
@@ -11,6 +17,35 @@ pub(super) struct Surroundings {
     pub(super) env: Variables,
     pub(super) cwd: Option<String>,
     pub(super) overrides: Overrides,
+}
+
+impl Surroundings {
+    /// Refuses variables that a guest would see as others, and a directory that would be cut.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a variable's name is empty or has `=` in it, or if there is a zero byte anywhere.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        for (name, value) in &self.env {
+            let reason = match () {
+                () if name.is_empty() => "its name is empty",
+                () if name.contains('=') => "its name contains `=`",
+                () if name.contains('\0') || value.contains('\0') => "it contains a zero byte",
+                () => continue,
+            };
+            return Err(Error::Invalid(format!("invalid environment variable `{}`: {reason}", prefix(name, SHOWN_BYTES))));
+        }
+        no_zero_byte("directory", self.cwd.as_deref().unwrap_or_default())
+    }
+}
+
+/// Refuses a text that a guest would see cut at its first zero byte.
+///
+/// # Errors
+///
+/// Returns [`Error::Invalid`] if there is a zero byte in it.
+pub(super) fn no_zero_byte(what: &str, text: &str) -> Result<(), Error> {
+    if text.contains('\0') { Err(Error::Invalid(format!("invalid {what}: it contains a zero byte"))) } else { Ok(()) }
 }
 
 /// Sets a variable, in place of one of the same name.

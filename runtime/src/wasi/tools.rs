@@ -10,7 +10,7 @@ use sqlite_fs::{NewCall, Outcome};
 use super::call::Call;
 use crate::process::wait::{Waiters, block};
 use crate::process::{Fault, MemoryCharge};
-use crate::tools::{Failure, Prepared, prefix};
+use crate::tools::{Failure, Prepared, ToolContext, prefix};
 
 /// The kind of call, as the history has it.
 pub(crate) const CALL: &str = "tool";
@@ -86,8 +86,11 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
     let largest = tree.meter.limits().output.0;
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
+    let context = ToolContext::default();
+    // Dropped with the wait, however it ends.
+    let _over = context.ends();
     let work = move || {
-        let result = prepared.run(largest);
+        let result = prepared.run(largest, &context);
         *saying.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         saying.1.wake();
     };

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import sandlite
-from sandlite import CommandError, LimitError, Mount, Sandbox, errors
+from sandlite import CommandError, LimitError, Mount, Sandbox, SandliteError, errors
 
 
 @pytest.fixture
@@ -188,3 +188,36 @@ def test_relative_paths_start_in_the_directory():
 
 def test_the_version_is_there():
     assert sandlite.__version__
+
+
+@pytest.mark.parametrize("value", [0, 1, 5, True, False, 1.5, None, ["x"]])
+def test_content_is_never_a_descriptor_of_this_process(value):
+    reader, writer = os.pipe()
+    try:
+        with Sandbox() as box:
+            for given in (value, reader):
+                with pytest.raises(TypeError, match="content must be str, bytes or os.PathLike"):
+                    box.write_file("/f", given)
+                with pytest.raises(TypeError, match="content must be str, bytes or os.PathLike"):
+                    Sandbox(files={"/f": given})
+        os.fstat(reader)  # it is still open
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_zero_byte_is_refused_everywhere():
+    with Sandbox() as box:
+        for attempt in (
+            lambda: box.bash("echo a\0b"),
+            lambda: box.python("print(1)\0"),
+            lambda: box.bash("true", env={"A": "x\0y"}),
+            lambda: box.bash("true", env={"A\0": "x"}),
+            lambda: box.bash("true", env={"": "x"}),
+            lambda: box.bash("true", env={"A=B": "x"}),
+            lambda: box.bash("true", cwd="/tmp\0x"),
+        ):
+            with pytest.raises(SandliteError, match="invalid"):
+                attempt()
+    with pytest.raises(SandliteError, match="its name is empty"):
+        Sandbox(env={"": "x"})

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Dict, List, Literal, Optional
 import pytest
 
 from sandlite import AsyncSandbox, Sandbox, Tool, ToolCall
-from sandlite._host_tools import schema_of
+from sandlite._host_tools import NotApproved, parts, schema_of
 
 
 class Colour(enum.Enum):
@@ -53,6 +53,53 @@ def test_what_a_function_raises_is_told():
     with Sandbox(tools=[broken]) as box:
         said = box.python("from sandlite import tools, ToolError\ntry: tools.broken()\nexcept ToolError as e: print(e)")
         assert said.stdout == "broken: no luck today\n"
+
+
+@pytest.mark.parametrize("answer", ["yes", "denied: no", (False, "why"), {"approved": False}, 1, None, [True], object()])
+def test_only_true_approves(answer):
+    called = []
+
+    def act() -> int:
+        called.append(1)
+        return 1
+
+    with Sandbox(tools=[act], approve=lambda call: answer) as box:
+        result = box.bash("tool act {}")
+        assert result.exit_code != 0 and "not approved" in result.stderr, result.stderr
+    assert called == []
+
+
+def test_nothing_runs_for_a_command_that_is_over():
+    called, over = [], []
+
+    def act() -> int:
+        called.append(1)
+        return 1
+
+    def approve(call: ToolCall) -> bool:
+        over.append(True)  # the command ends while a person thinks
+        return True
+
+    (_, _, _, call) = parts([act], approve, None)[0]
+    with pytest.raises(NotApproved, match="the command is over"):
+        call("{}", lambda: bool(over))
+    assert called == []
+
+
+def test_a_command_that_ends_while_a_person_thinks_gets_no_answer():
+    import threading
+
+    ended, called = threading.Event(), []
+
+    def act() -> int:
+        called.append(1)
+        return 1
+
+    with Sandbox(tools=[act], approve=lambda call: ended.wait(30)) as box:
+        result = box.bash("tool act {}", timeout=0.3)
+        assert result.limit is not None
+        ended.set()
+    assert called == []
 
 
 def test_calls_are_approved_or_not():

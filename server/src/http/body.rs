@@ -7,27 +7,22 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::Refusal;
 use super::guard::only;
-
-/// Largest body: a file of a few megabytes in base64.
-pub(super) const LARGEST: usize = 16 << 20;
-/// Deepest nesting of arrays and objects.
-const DEEPEST: usize = 64;
-/// How long a body may take to arrive.
-const TIME: Duration = Duration::from_secs(30);
+use crate::message::{LARGEST, Shape};
 
 /// Reads a body of JSON.
-pub(super) async fn read(headers: &HeaderMap, incoming: Incoming) -> Result<Bytes, Refusal> {
+pub(super) async fn read(headers: &HeaderMap, incoming: Incoming, time: Duration) -> Result<Bytes, Refusal> {
     let kind = only(headers, &CONTENT_TYPE).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     // Anything else is what a page can send without asking first.
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
     }
-    match tokio::time::timeout(TIME, Limited::new(incoming, LARGEST).collect()).await {
+    match tokio::time::timeout(time, Limited::new(incoming, LARGEST).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"))
@@ -45,19 +40,16 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Reads one message; batches are none.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
-        check_shape(bytes)?;
-        let message: Value =
-            serde_json::from_slice(bytes).map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the body is not JSON"))?;
-        let method = message["method"].as_str().unwrap_or_default().to_owned();
-        let request = &message["params"]["requestId"];
-        let cancelled = match request {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        };
-        Ok(Self { cancelled: cancelled.filter(|_| method == "notifications/cancelled"), method })
+    /// Looks at one message.
+    pub(super) fn parse(shape: &Shape, bytes: &[u8]) -> Result<Self, Refusal> {
+        if let Some(fault) = shape.fault() {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, fault.as_str()));
+        }
+        // Looks at every byte and builds nothing.
+        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the body is not JSON"))?;
+        let method = shape.method().unwrap_or_default();
+        let cancelled = if method == "notifications/cancelled" { cancelled(bytes) } else { None };
+        Ok(Self { method, cancelled })
     }
 
     /// Whether a client begins.
@@ -71,54 +63,38 @@ impl Message {
     }
 }
 
-// One pass over the bytes, before a parser builds anything from them.
-fn check_shape(bytes: &[u8]) -> Result<(), Refusal> {
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, "batches are not taken: send one message at a time"));
+fn cancelled(bytes: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(bytes).ok()?;
+    match &message["params"]["requestId"] {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for &byte in bytes {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEEPEST {
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, "the body is nested too deeply"));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(text: &str) -> &'static str {
-        Message::parse(text.as_bytes()).map_or_else(|refusal| refusal.text, |_| "")
+    fn parse(text: &str) -> Result<Message, Refusal> {
+        Message::parse(&Shape::of(text.as_bytes()), text.as_bytes())
     }
 
     // T-NET-04.
     #[test]
     fn batches_and_deep_bodies_are_refused_before_they_are_parsed() {
-        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(refused(&nested(63)), "");
-        assert_eq!(refused(&nested(64)), "the body is nested too deeply");
-        assert_eq!(refused(&"[".repeat(1_000_000)), "batches are not taken: send one message at a time");
-        assert_eq!(refused(" \n[{}]"), "batches are not taken: send one message at a time");
-        assert_eq!(refused(&format!("{{\"a\":\"\\\"{}\"}}", "[".repeat(99))), "", "brackets in a string do not nest");
-        assert_eq!(refused("{"), "the body is not JSON");
+        let refused = |text: &str| parse(text).map_or_else(|refusal| refusal.status.as_u16(), |_| 200);
+        assert_eq!(refused("{\"method\":\"ping\"}"), 200);
+        assert_eq!(refused(&"[".repeat(1_000_000)), 400);
+        assert_eq!(refused("{"), 400);
+        assert_eq!(refused(&format!("{{\"a\":{}", "[".repeat(100))), 400);
     }
 
     #[test]
     fn a_cancelled_request_is_found_by_number_and_by_text() {
         let cancelled = |id: &str| {
             let text = format!(r#"{{"method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-            Message::parse(text.as_bytes()).unwrap().cancelled_request()
+            parse(&text).unwrap().cancelled_request()
         };
         assert_eq!(cancelled("7").as_deref(), Some("7"));
         assert_eq!(cancelled("\"a\"").as_deref(), Some("a"));

@@ -1,8 +1,8 @@
 //! Who is let in: the right host name, no foreign web page, the right path, the key (T-NET-01, T-NET-06).
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
-use http::uri::Authority;
-use http::{HeaderMap, Request, StatusCode};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, Request, StatusCode, Uri};
 
 use super::{Key, Listen, Refusal};
 
@@ -39,20 +39,23 @@ impl Guard {
         if length > LONGEST {
             return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too large"));
         }
-        self.check_host(headers)?;
+        self.check_host(request.uri(), headers)?;
         self.check_origin(headers)?;
         self.check_key(headers)?;
         if request.uri().path() == PATH { Ok(()) } else { Err(Refusal::new(StatusCode::NOT_FOUND, "there is only /mcp")) }
     }
 
-    // A page that rebinds its own name to this machine still sends that name.
-    fn check_host(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    // A page that rebinds its own name to this machine still sends that name. A request that names its host in the first line, as one to a
+    // proxy does, means that host: both must be the same, and ours.
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let refused = || Refusal::new(StatusCode::FORBIDDEN, "this host name is not served");
         let host = only(headers, &HOST).ok_or_else(refused)?;
         let authority: Authority = host.parse().map_err(|_| refused())?;
+        let is_ours = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP)
+            && uri.authority().is_none_or(|named| named.as_str().eq_ignore_ascii_case(host));
         let known =
             |allowed: &String| allowed.eq_ignore_ascii_case(authority.host()) || allowed.eq_ignore_ascii_case(authority.as_str());
-        if self.hosts.iter().any(known) && !host.contains('@') { Ok(()) } else { Err(refused()) }
+        if is_ours && self.hosts.iter().any(known) && !host.contains('@') { Ok(()) } else { Err(refused()) }
     }
 
     // Only browsers send it, and no page is welcome unless it was named.
@@ -84,16 +87,21 @@ pub(super) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use super::super::Times;
     use super::*;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
 
     fn status(hosts: &[&str], origins: &[&str], headers: &[(&str, &str)]) -> u16 {
+        status_of("/mcp", hosts, origins, headers)
+    }
+
+    fn status_of(uri: &str, hosts: &[&str], origins: &[&str], headers: &[(&str, &str)]) -> u16 {
         let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let key = Key::new(KEY).expect("it is long enough");
         let address = ([127, 0, 0, 1], 0).into();
-        let guard = Guard::new(&Listen { address, key, hosts: own(hosts), origins: own(origins) });
-        let mut request = Request::post("/mcp");
+        let guard = Guard::new(&Listen { address, key, hosts: own(hosts), origins: own(origins), times: Times::default() });
+        let mut request = Request::post(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -114,6 +122,26 @@ mod tests {
         assert_eq!(status(&[], &[], &[BEARER]), 403, "no host at all");
         assert_eq!(status(&[], &[], &[("host", "localhost"), ("host", "evil.example"), BEARER]), 403, "two hosts");
         assert_eq!(status(&["box.example"], &[], &[("host", "box.example:9000"), BEARER]), 200);
+    }
+
+    // T-NET-01: the first line of a request counts as its host.
+    #[test]
+    fn a_host_in_the_first_line_must_be_the_same_and_ours() {
+        let with = |uri: &str, host: &str| status_of(uri, &[], &[], &[("host", host), BEARER]);
+        assert_eq!(with("http://localhost:80/mcp", "localhost:80"), 200);
+        assert_eq!(with("http://LOCALHOST/mcp", "localhost"), 200);
+        for uri in [
+            "http://evil.example/mcp",
+            "http://localhost@evil.example/mcp",
+            "http://evil@localhost/mcp",
+            "http://127.0.0.1/mcp",
+            "http://localhost:81/mcp",
+            "https://localhost/mcp",
+            "ftp://localhost/mcp",
+        ] {
+            assert_eq!(with(uri, "localhost"), 403, "{uri}");
+        }
+        assert_eq!(with("http://evil.example/mcp", "evil.example"), 403);
     }
 
     // T-NET-01, T-NET-02: a web page that posts to this machine.

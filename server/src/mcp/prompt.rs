@@ -52,7 +52,7 @@ pub(super) fn list() -> ListPromptsResult {
 /// One prompt.
 pub(super) fn get(name: &str, sandbox: &Sandbox) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
-        return Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None));
+        return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", super::answer::quoted(name)), None));
     }
     let message = PromptMessage::new_text(Role::User, fill(TEXT, sandbox));
     Ok(GetPromptResult::new(vec![message]).with_description("How to work in the sandbox"))

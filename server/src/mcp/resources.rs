@@ -6,15 +6,17 @@ use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
-use runtime::{FileType, FsError, Sandbox};
+use runtime::{FsError, Sandbox};
 
 use super::Service;
+use super::answer::{quoted, shortened};
 
 const SCHEME: &str = "sandlite://";
-/// Resources in one page of the list.
-const PAGE: usize = 200;
 /// The largest resource that is read whole.
 const LARGEST: u64 = 1 << 20;
+
+/// Most bytes of an error's text.
+const COMPLAINT: usize = 4 << 10;
 
 /// The address of a file.
 pub(super) fn uri_of(path: &str) -> String {
@@ -55,21 +57,17 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// A page of the files.
 pub(super) async fn list(service: &Service, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let sandbox = service.sandboxes().main().clone();
-    blocking(move || {
+    blocking(service, move || {
         let after = match cursor {
-            None => String::new(),
-            Some(cursor) => path_of(&cursor).ok_or_else(|| ErrorData::invalid_params("that is no cursor of this list", None))?,
+            None => None,
+            Some(cursor) => Some(path_of(&cursor).ok_or_else(|| ErrorData::invalid_params("invalid cursor", None))?),
         };
-        let mut found = sandbox.fs().walk("/").map_err(internal)?;
-        found.retain(|found| found.stat.file_type() == FileType::File && found.path > after);
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        let more = found.len() > PAGE;
-        found.truncate(PAGE);
-        let next = found.last().filter(|_| more).map(|last| uri_of(&last.path));
-        let resources = found.into_iter().map(|found| resource(&found.path, found.stat.size)).collect();
-        let mut page = ListResourcesResult::with_all_items(resources);
-        page.next_cursor = next;
-        Ok(page)
+        let page = sandbox.fs().page(after.as_deref()).map_err(internal)?;
+        let next = page.files.last().filter(|_| page.more).map(|(path, _)| uri_of(path));
+        let resources = page.files.iter().map(|(path, size)| resource(path, *size)).collect();
+        let mut answer = ListResourcesResult::with_all_items(resources);
+        answer.next_cursor = next;
+        Ok(answer)
     })
     .await
 }
@@ -82,10 +80,10 @@ fn resource(path: &str, size: u64) -> Resource {
 /// The content of a file.
 pub(super) async fn read(service: &Service, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let Some(path) = path_of(uri) else {
-        return Err(ErrorData::resource_not_found(format!("`{uri}` is no address of a file: use sandlite:///path"), None));
+        return Err(ErrorData::resource_not_found(format!("invalid address `{}`: use sandlite:///path", quoted(uri)), None));
     };
     let (sandbox, uri) = (service.sandboxes().main().clone(), uri.to_owned());
-    blocking(move || {
+    blocking(service, move || {
         let content = content(&sandbox, &path, &uri)?;
         let contents = match String::from_utf8(content) {
             Ok(text) if !text.contains('\0') => ResourceContents::text(text, uri).with_mime_type(mime_type(&path)),
@@ -101,13 +99,15 @@ pub(super) async fn read(service: &Service, uri: &str) -> Result<ReadResourceRes
 
 fn content(sandbox: &Sandbox, path: &str, uri: &str) -> Result<Vec<u8>, ErrorData> {
     let failed = |error: runtime::Error| match error.fs_error() {
-        Some(FsError::NoEntry | FsError::NotDirectory) => ErrorData::resource_not_found(format!("there is no `{uri}`"), None),
-        Some(_) => ErrorData::invalid_params(error.to_string(), None),
+        Some(FsError::NoEntry | FsError::NotDirectory) => {
+            ErrorData::resource_not_found(format!("there is no `{}`", quoted(uri)), None)
+        }
+        Some(_) => ErrorData::invalid_params(shortened(error.to_string(), COMPLAINT), None),
         None => internal(error),
     };
     let size = sandbox.fs().metadata(path).map_err(failed)?.size;
     if size > LARGEST {
-        let text = format!("`{path}` has {size} bytes: read it in windows with the tool `read_file`");
+        let text = format!("`{}` has {size} bytes: read it in windows with the tool `read_file`", quoted(path));
         return Err(ErrorData::invalid_params(text, None));
     }
     sandbox.fs().read(path).map_err(failed)
@@ -127,10 +127,14 @@ fn mime_type(path: &str) -> &'static str {
 }
 
 fn internal(error: runtime::Error) -> ErrorData {
-    ErrorData::internal_error(error.to_string(), None)
+    ErrorData::internal_error(shortened(error.to_string(), COMPLAINT), None)
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static) -> Result<T, ErrorData> {
+async fn blocking<T: Send + 'static>(
+    service: &Service,
+    work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
+) -> Result<T, ErrorData> {
+    let _place = service.running().place().await;
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(ErrorData::internal_error("the call broke off", None)))
 }
 

@@ -9,7 +9,7 @@ use runtime::Sandbox;
 use tempfile::TempDir;
 
 use super::Settings;
-use super::answer::Answer;
+use super::answer::{Answer, quoted};
 
 /// Sandboxes beside the main one.
 const MOST: usize = 16;
@@ -54,7 +54,7 @@ impl Sandboxes {
         let others = self.others();
         others.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = std::iter::once(MAIN).chain(others.keys().map(String::as_str)).collect();
-            Answer::error(format!("error: there is no sandbox `{name}`\nhint: there are {}", known.join(", ")))
+            Answer::error(format!("error: there is no sandbox `{}`\nhint: there are {}", quoted(name), known.join(", ")))
         })
     }
 

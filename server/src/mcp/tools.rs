@@ -43,7 +43,12 @@ pub(super) fn all() -> Vec<Tool> {
         tool::<agent::Grep, agent::Grepped>("grep", "Search in files", GREP, Reads),
         tool::<agent::DeleteFile, agent::Deleted>("delete_file", "Delete a file", DELETE, Changes),
         tool::<agent::MoveFile, agent::Moved>("move_file", "Move a file", MOVE, Changes),
-        tool::<data::KvGet, data::KvValue>("kv_get", "Get a value", "Returns the JSON value of a key, or null.", Reads),
+        tool::<data::KvGet, data::KvValue>(
+            "kv_get",
+            "Get a value",
+            "Returns the JSON value of a key, or null; a value of more than 128 KB in parts, by offset.",
+            Reads,
+        ),
         tool::<data::KvSet, data::KvDone>("kv_set", "Set a value", "Keeps a JSON value under a key, beside the files.", Changes),
         tool::<data::KvDelete, data::KvDeleted>(
             "kv_delete",
@@ -51,7 +56,12 @@ pub(super) fn all() -> Vec<Tool> {
             "Removes a key, and says whether it was there.",
             Changes,
         ),
-        tool::<data::KvKeys, data::KvNames>("kv_keys", "List keys", "Lists the keys that begin with a prefix.", Reads),
+        tool::<data::KvKeys, data::KvNames>(
+            "kv_keys",
+            "List keys",
+            "Lists the keys that begin with a prefix, at most 1000 or 64 KB a call; after names the last one of the page before.",
+            Reads,
+        ),
         tool::<data::History, data::Rows>("history", "What was done", HISTORY, Reads),
         tool::<snapshots::Export, snapshots::Exported>("export_snapshot", "Save everything", EXPORT, Adds),
         tool::<snapshots::Import, snapshots::Opened>("import_snapshot", "Open a snapshot", IMPORT, Adds),

@@ -333,6 +333,28 @@ fn keys_have_versions_and_times() {
 }
 
 #[test]
+fn keys_come_in_pages_of_bounded_size() {
+    let database = memory();
+    let transaction = database.begin(None).unwrap();
+    for key in ["a", "b:1", "b:22", "b:333", "b:4444", "c"] {
+        transaction.kv().set(key, "1").unwrap();
+    }
+    transaction.commit().unwrap();
+    let reader = database.reader().unwrap();
+    let page = |after: Option<&str>, most: usize, bytes: usize| {
+        let page = reader.keys_after("b:", after, most, bytes).unwrap();
+        (page.keys, page.more)
+    };
+    let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+    assert_eq!(page(None, 2, 100), (keys(&["b:1", "b:22"]), true));
+    assert_eq!(page(Some("b:22"), 2, 100), (keys(&["b:333", "b:4444"]), false));
+    assert_eq!(page(None, 9, 8), (keys(&["b:1", "b:22"]), true), "eight bytes hold two keys");
+    assert_eq!(page(None, 9, 1), (keys(&["b:1"]), true), "one key always comes");
+    assert_eq!(page(Some("a"), 9, 100).0.len(), 4, "a cursor before the prefix skips nothing");
+    assert_eq!(page(Some("b:4444"), 9, 100), (keys(&[]), false));
+}
+
+#[test]
 fn a_call_is_recorded_with_its_output() {
     let database = memory();
     let transaction = database.begin(None).unwrap();

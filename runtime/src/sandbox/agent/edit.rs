@@ -4,13 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::tree::Tree;
 use super::write::check_version;
-use super::{Agent, text};
+use super::{Agent, MAX_WHOLE, text};
 use crate::Error;
 use crate::sandbox::version;
 
 /// Most replacements of one call.
 const MAX_EDITS: usize = 1000;
+/// Most places of an ambiguous text that are counted: each costs a search.
+const MAX_COUNTED: usize = 100;
+/// Most lines that are named; the rest of a thousand edits says nothing more.
+const MAX_LINES: usize = 20;
 
 /// One replacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +50,7 @@ pub struct Edited {
     pub path: String,
     /// How many places were replaced.
     pub replacements: usize,
-    /// For each edit, the line of its first place, in the text it was applied to.
+    /// For each of the first 20 edits, the line of its first place, in the text it was applied to.
     pub lines: Vec<usize>,
     /// The file's bytes now.
     pub size: u64,
@@ -59,7 +64,7 @@ impl Agent<'_> {
     /// # Errors
     ///
     /// [`Error::Stale`] when the file has another version than expected; [`Error::Invalid`] when an old text is not there, is there
-    /// more than once, or the file is no text.
+    /// more than once, the result would be larger than a file may be, or the file is no text.
     pub fn edit(&self, request: &EditFile) -> Result<Edited, Error> {
         let path = self.absolute(&request.path)?;
         if request.edits.is_empty() || request.edits.len() > MAX_EDITS {
@@ -71,7 +76,8 @@ impl Agent<'_> {
             check_version(tree, &path, request.expected_version.as_deref())?;
             let content = String::from_utf8(content)
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;
-            let (content, replacements, lines) = apply(&path, content, &request.edits)?;
+            let largest = MAX_WHOLE.min(self.sandbox.limits.file.0);
+            let (content, replacements, lines) = apply(tree, &path, content, &request.edits, largest)?;
             tree.write(&path, content.as_bytes())?;
             let version = version::of(content.as_bytes());
             Ok(Edited { path: path.clone(), replacements, lines, size: content.len() as u64, version })
@@ -79,7 +85,13 @@ impl Agent<'_> {
     }
 }
 
-fn apply(path: &str, mut content: String, edits: &[Edit]) -> Result<(String, usize, Vec<usize>), Error> {
+fn apply(
+    tree: &Tree<'_>,
+    path: &str,
+    mut content: String,
+    edits: &[Edit],
+    largest: u64,
+) -> Result<(String, usize, Vec<usize>), Error> {
     let (mut replacements, mut lines) = (0, Vec::new());
     for (number, edit) in (1..).zip(edits) {
         let refuse = |why: String| Error::Invalid(format!("edit {number} of `{path}`: {why}; nothing was changed"));
@@ -89,27 +101,48 @@ fn apply(path: &str, mut content: String, edits: &[Edit]) -> Result<(String, usi
         if edit.old == edit.new {
             return Err(refuse("`old` and `new` are the same".to_owned()));
         }
+        if tree.is_overdue() {
+            return Err(refuse("the time is used up: make fewer edits at a time".to_owned()));
+        }
         let (old, new) = as_written(&content, edit);
-        // Overlapping places count too: which of them is meant would be a guess.
-        let places = if edit.replace_all { content.matches(&old).count() } else { occurrences(&content, &old) };
         let Some(first) = content.find(&old) else {
             return Err(refuse(format!("the old text is not in the file{}", nearly(&content, &edit.old))));
         };
+        // Overlapping places count too: which of them is meant would be a guess.
+        let places = if edit.replace_all { content.matches(&old).count() } else { occurrences(&content, &old) };
         if places > 1 && !edit.replace_all {
+            let more = if places == MAX_COUNTED { "at least " } else { "" };
             return Err(refuse(format!(
-                "the old text is there {places} times: give more of the lines around it, or replace_all"
+                "the old text is there {more}{places} times: give more of the lines around it, or replace_all"
             )));
         }
-        lines.push(content[..first].matches('\n').count() + 1);
+        let size = size_after(content.len(), places, old.len(), new.len());
+        if size.is_none_or(|size| size > largest) {
+            return Err(refuse(format!(
+                "{places} replacements would make the file larger than {largest} bytes, the most that a file edited here may have"
+            )));
+        }
+        if lines.len() < MAX_LINES {
+            lines.push(content[..first].matches('\n').count() + 1);
+        }
         content = content.replace(&old, &new);
         replacements += places;
     }
     Ok((content, replacements, lines))
 }
 
+// The size of the result, before any of it is built.
+fn size_after(size: usize, places: usize, old: usize, new: usize) -> Option<u64> {
+    let kept = size.checked_sub(places.checked_mul(old)?)?;
+    kept.checked_add(places.checked_mul(new)?).map(|size| size as u64)
+}
+
+// At most `MAX_COUNTED`.
 fn occurrences(content: &str, old: &str) -> usize {
     let (mut at, mut places) = (0, 0);
-    while let Some(found) = content[at..].find(old) {
+    while places < MAX_COUNTED
+        && let Some(found) = content[at..].find(old)
+    {
         places += 1;
         let step = content[at + found..].chars().next().map_or(1, char::len_utf8);
         at += found + step;
@@ -141,7 +174,7 @@ impl Edited {
     /// One line for a model.
     #[must_use]
     pub fn render(&self) -> String {
-        let lines = self.lines.iter().take(20).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let lines = self.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let places = text::count(self.replacements, "place", "places");
         format!("edited {}: {places} replaced (line {lines}), version {}", self.path, self.version)
     }

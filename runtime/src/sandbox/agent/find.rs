@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::list::is_hidden;
 use super::tree::{Kind, Walk};
-use super::{Agent, MAX_ENTRIES};
+use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
 /// Which files to find.
@@ -42,6 +42,7 @@ impl Agent<'_> {
     ///
     /// When the pattern is none, or the directory does not exist.
     pub fn glob(&self, request: &Glob) -> Result<Found, Error> {
+        Self::check_pattern(&request.pattern)?;
         let (top, pattern) = match request.pattern.strip_prefix('/') {
             Some(pattern) => ("/".to_owned(), pattern),
             None => (self.absolute(request.path.as_deref().unwrap_or("."))?, request.pattern.as_str()),
@@ -52,6 +53,7 @@ impl Agent<'_> {
         let parameters = json!({ "pattern": request.pattern, "path": top });
         self.reading("glob", &request.pattern, parameters, |tree| {
             let (mut paths, mut truncated, mut notes) = (Vec::new(), false, Vec::new());
+            let mut room = text::Room::default();
             if tree.kind("glob", &top)?.is_none() && top != self.absolute(request.path.as_deref().unwrap_or("."))? {
                 return Ok(Found { paths, truncated, notes });
             }
@@ -61,7 +63,7 @@ impl Agent<'_> {
                     return Ok(Walk::Skip);
                 }
                 if kind != Kind::Directory && matcher.is_match(entry.get(base..).unwrap_or_default()) {
-                    if paths.len() == MAX_ENTRIES {
+                    if paths.len() == MAX_ENTRIES || !room.take(entry.len() + 1) {
                         truncated = true;
                         return Ok(Walk::Stop);
                     }
@@ -70,7 +72,7 @@ impl Agent<'_> {
                 Ok(Walk::Enter)
             })?;
             if truncated {
-                notes.push(format!("only the first {MAX_ENTRIES} files: use a narrower pattern"));
+                notes.push(format!("only the first {} files: use a narrower pattern", paths.len()));
             } else if tree.is_overdue() {
                 truncated = true;
                 notes.push("the time was used up: start further down".to_owned());

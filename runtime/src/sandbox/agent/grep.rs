@@ -1,6 +1,8 @@
 //! `grep`: lines that fit a regular expression.
 
-use regex::{Regex, RegexBuilder};
+use std::collections::VecDeque;
+
+use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -8,7 +10,7 @@ use serde_json::json;
 use super::find::matcher;
 use super::list::is_hidden;
 use super::tree::{Kind, Tree, Walk, failed};
-use super::{Agent, MAX_ENTRIES, MAX_OUTPUT, MAX_WHOLE, text};
+use super::{Agent, MAX_ENTRIES, MAX_WHOLE, text};
 use crate::Error;
 
 /// Matches returned when no number is asked for, and at most.
@@ -17,6 +19,10 @@ const MATCHES: usize = 200;
 const MAX_CONTEXT: u32 = 20;
 /// Longest line that is returned whole.
 const LINE_BYTES: usize = 500;
+/// What a line takes in an answer beside path and text: its number, the marks between, its end.
+const LINE_MARKS: usize = 8;
+/// Lines between two looks at the clock.
+const CHECKED_LINES: usize = 1024;
 /// Memory of a compiled expression: a hostile one is refused instead.
 const EXPRESSION_BYTES: usize = 4 << 20;
 
@@ -112,6 +118,8 @@ impl Agent<'_> {
     /// When the expression is none, or the path does not exist.
     pub fn grep(&self, request: &Grep) -> Result<Grepped, Error> {
         let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
+        Self::check_pattern(&request.pattern)?;
+        Self::check_pattern(request.glob.as_deref().unwrap_or_default())?;
         let pattern = if request.literal { regex::escape(&request.pattern) } else { request.pattern.clone() };
         let expression = RegexBuilder::new(&pattern)
             .case_insensitive(request.ignore_case)
@@ -121,7 +129,7 @@ impl Agent<'_> {
         let wanted = request.glob.as_deref().map(Filter::new).transpose()?;
         let parameters = json!({ "pattern": request.pattern, "path": path, "glob": request.glob });
         self.reading("grep", &request.pattern, parameters, |tree| {
-            let mut search = Search { request, expression, found: Grepped::default(), bytes: 0, skipped: 0 };
+            let mut search = Search { request, expression, found: Grepped::default(), room: text::Room::default(), skipped: 0 };
             match tree.kind("grep", &path)? {
                 None => return Err(failed("grep", &path, abi::Errno::NOENT)),
                 Some((Kind::Directory, _)) => tree.walk(&path, |entry, _, kind| {
@@ -162,7 +170,7 @@ struct Search<'a> {
     request: &'a Grep,
     expression: Regex,
     found: Grepped,
-    bytes: usize,
+    room: text::Room,
     skipped: usize,
 }
 
@@ -183,55 +191,65 @@ impl Search<'_> {
         if text::is_binary(&content) {
             return Ok(());
         }
-        let content = String::from_utf8_lossy(&content);
         if self.request.mode == GrepMode::Content {
-            self.lines(path, &content)
+            self.lines(tree, path, &content)
         } else {
-            self.count(path, &content)
+            self.count(tree, path, &content)
         }
         Ok(())
     }
 
-    fn count(&mut self, path: &str, content: &str) {
-        let mut fitting = content.lines().filter(|line| self.expression.is_match(line));
+    fn count(&mut self, tree: &Tree<'_>, path: &str, content: &[u8]) {
+        let timely = lines(content).enumerate().take_while(|(number, _)| number % CHECKED_LINES > 0 || !tree.is_overdue());
+        let mut fitting = timely.filter(|(_, line)| self.expression.is_match(line));
         let count = if self.request.mode == GrepMode::Files { usize::from(fitting.next().is_some()) } else { fitting.count() };
         if count == 0 {
             return;
         }
-        if self.found.files.len() == self.most() {
+        if self.found.files.len() == self.most() || !self.room.take(path.len() + LINE_MARKS) {
             self.found.truncated = true;
         } else {
             self.found.files.push(MatchCount { path: path.to_owned(), count });
         }
     }
 
-    fn lines(&mut self, path: &str, content: &str) {
-        // Most files have no match: look before cutting them into lines. An expression that names line ends or the ends of the
-        // text means something else there, so only the lines decide.
-        let lines: Vec<&str> = content.lines().collect();
+    fn lines(&mut self, tree: &Tree<'_>, path: &str, content: &[u8]) {
         let around = self.request.context.min(MAX_CONTEXT) as usize;
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| self.expression.is_match(line)) {
-            if self.found.matches.len() == self.most() || self.bytes >= MAX_OUTPUT {
-                self.found.truncated = true;
+        let mut before = VecDeque::with_capacity(around);
+        let mut rest = lines(content);
+        for number in 1.. {
+            let Some(line) = rest.next() else { return };
+            if number % CHECKED_LINES == 0 && tree.is_overdue() {
                 return;
             }
-            let keep = |line: &&str| text::cut(line, LINE_BYTES).to_owned();
-            let found = Match {
-                path: path.to_owned(),
-                line: at + 1,
-                text: keep(line),
-                before: lines[at.saturating_sub(around)..at].iter().map(keep).collect(),
-                after: lines[at + 1..lines.len().min(at + 1 + around)].iter().map(keep).collect(),
-            };
-            let context: usize = found.before.iter().chain(&found.after).map(|line| line.len() + 8).sum();
-            self.bytes += found.path.len() + found.text.len() + 8 + context;
-            self.found.matches.push(found);
+            if self.expression.is_match(line) {
+                let found = Match {
+                    path: path.to_owned(),
+                    line: number,
+                    text: shown(line),
+                    before: before.iter().copied().map(shown).collect(),
+                    after: rest.clone().take(around).map(shown).collect(),
+                };
+                if self.found.matches.len() == self.most() || !self.room.take(found.bytes()) {
+                    self.found.truncated = true;
+                    return;
+                }
+                self.found.matches.push(found);
+            }
+            if around > 0 {
+                if before.len() == around {
+                    before.pop_front();
+                }
+                before.push_back(line);
+            }
         }
     }
 
     fn finish(mut self, overdue: bool) -> Grepped {
         if self.found.truncated {
-            self.found.notes.push("there is more: narrow the pattern, the path or the glob, or ask for mode=count".to_owned());
+            self.found.notes.push(
+                "there is more: narrow the pattern, the path or the glob, or ask for less context or mode=count".to_owned(),
+            );
         } else if overdue {
             self.found.truncated = true;
             self.found.notes.push("the time was used up: search a directory below".to_owned());
@@ -242,6 +260,27 @@ impl Search<'_> {
         }
         self.found
     }
+}
+
+impl Match {
+    // What it takes in an answer: every line is printed with its path.
+    fn bytes(&self) -> usize {
+        let lines = self.before.iter().chain(&self.after).chain(std::iter::once(&self.text));
+        lines.map(|line| self.path.len() + line.len() + LINE_MARKS).sum()
+    }
+}
+
+// The lines of a file, without their ends; nothing is copied or collected.
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let content = content.strip_suffix(b"\n").map_or_else(|| (!content.is_empty()).then_some(content), Some);
+    let lines = content.into_iter().flat_map(|content| content.split(|&byte| byte == b'\n'));
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+fn shown(line: &[u8]) -> String {
+    // One character more than is kept: the cut is then between characters.
+    let start = line.get(..LINE_BYTES + 4).unwrap_or(line);
+    text::cut(&String::from_utf8_lossy(start), LINE_BYTES).to_owned()
 }
 
 impl Grepped {

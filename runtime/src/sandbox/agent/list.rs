@@ -10,6 +10,8 @@ use crate::Error;
 
 /// Deepest listing.
 const MAX_DEPTH: u32 = 20;
+/// What an entry takes in an answer beside its path: kind, size, line end.
+const ENTRY_BYTES: usize = 16;
 
 /// Which directory to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,24 +70,25 @@ impl Agent<'_> {
             {
                 return Err(failed("list", &path, abi::Errno::NOTDIR));
             }
-            let (mut entries, mut skipped, mut truncated) = (Vec::new(), 0, false);
+            let (mut entries, mut skipped, mut truncated, mut room) = (Vec::new(), 0, false, text::Room::default());
             tree.walk(&path, |entry, level, kind| {
                 if !request.hidden && is_hidden(entry) {
                     skipped += 1;
                     return Ok(Walk::Skip);
                 }
-                if entries.len() == MAX_ENTRIES {
+                let target = if kind == Kind::Symlink { tree.target(entry) } else { None };
+                let bytes = entry.len() + target.as_ref().map_or(0, String::len) + ENTRY_BYTES;
+                if entries.len() == MAX_ENTRIES || !room.take(bytes) {
                     truncated = true;
                     return Ok(Walk::Stop);
                 }
                 let size = if kind == Kind::File { tree.own_kind("list", entry)?.map_or(0, |(_, size)| size) } else { 0 };
-                let target = if kind == Kind::Symlink { tree.target(entry) } else { None };
                 entries.push(ListedFile { path: entry.to_owned(), kind: kind.name().to_owned(), size, target });
                 Ok(if level < depth { Walk::Enter } else { Walk::Skip })
             })?;
             let mut notes = Vec::new();
             if truncated {
-                notes.push(format!("only the first {MAX_ENTRIES} entries: list a directory below, or use `glob`"));
+                notes.push(format!("only the first {} entries: list a directory below, or use `glob`", entries.len()));
             } else if tree.is_overdue() {
                 truncated = true;
                 notes.push("the time was used up: list a directory below".to_owned());

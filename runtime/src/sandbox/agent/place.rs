@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::tree::{Kind, Tree, Walk, failed};
+use super::tree::{Kind, Tree, failed};
 use super::{Agent, text};
 use crate::Error;
 
@@ -114,18 +114,7 @@ fn delete_all(tree: &Tree<'_>, path: &str) -> Result<usize, Error> {
     if path == "/" {
         return Err(Error::Invalid("the root directory cannot be deleted".to_owned()));
     }
-    let (mut directories, mut files) = (vec![path.to_owned()], Vec::new());
-    tree.walk(path, |entry, _, kind| {
-        if kind == Kind::Directory {
-            directories.push(entry.to_owned())
-        } else {
-            files.push(entry.to_owned())
-        }
-        Ok(Walk::Enter)
-    })?;
-    files.iter().try_for_each(|file| tree.unlink(file))?;
-    directories.iter().rev().try_for_each(|directory| tree.rmdir(directory))?;
-    Ok(files.len() + directories.len())
+    tree.remove_all(path)
 }
 
 impl Deleted {

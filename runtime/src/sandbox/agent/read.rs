@@ -16,6 +16,8 @@ use crate::sandbox::version;
 const LINES: u64 = 2000;
 /// Longest line that is returned whole.
 const LINE_BYTES: usize = 2000;
+/// What a line's number takes in an answer.
+const NUMBER_BYTES: usize = 8;
 /// Most bytes of a byte window.
 const MAX_BYTES: u64 = 60_000;
 
@@ -90,6 +92,8 @@ struct Window {
     /// Bytes of the current line so far.
     column: usize,
     text: Vec<u8>,
+    /// Bytes of the answer so far: each line is printed with its number.
+    bytes: usize,
     end_line: u64,
     cut_lines: u64,
     full: bool,
@@ -107,6 +111,7 @@ impl Window {
             line: 1,
             column: 0,
             text: Vec::new(),
+            bytes: 0,
             end_line: 0,
             cut_lines: 0,
             full: false,
@@ -137,10 +142,14 @@ impl Window {
     }
 
     fn keep(&mut self, run: &[u8]) {
-        if self.text.len() >= MAX_OUTPUT && self.column == 0 {
-            self.full = true;
-            return;
+        if self.column == 0 {
+            if self.bytes >= MAX_OUTPUT {
+                self.full = true;
+                return;
+            }
+            self.bytes += NUMBER_BYTES;
         }
+        self.bytes += run.len().min(LINE_BYTES.saturating_sub(self.column));
         self.binary |= run.contains(&0);
         self.end_line = self.line;
         let (body, end) = run.split_at(run.len() - usize::from(run.ends_with(b"\n")));

@@ -253,3 +253,114 @@ fn every_tool_is_a_row_of_the_history() {
     let write = sandbox.history(10).unwrap().remove(2);
     assert_eq!(write.changes.unwrap()[0]["path"], "/f");
 }
+
+// T-DOS-03: a kilobyte that becomes gigabytes.
+#[test]
+fn t_dos_03_an_edit_is_refused_before_its_result_is_built() {
+    let sandbox = with(&[("/a", &"a".repeat(1000))]);
+    let all = |old: &str, new: &str| Edit { old: old.to_owned(), new: new.to_owned(), replace_all: true };
+    let once = EditFile { path: "/a".to_owned(), edits: vec![all("a", &"b".repeat(1 << 20))], expected_version: None };
+    let error = sandbox.agent().edit(&once).unwrap_err().to_string();
+    assert!(error.contains("1000 replacements would make the file larger than 67108864 bytes"), "{error}");
+    // Each step doubles; together they would be a terabyte.
+    let steps = EditFile { edits: (0..15).flat_map(|_| [all("a", "bb"), all("b", "aa")]).collect(), ..once };
+    assert!(sandbox.agent().edit(&steps).unwrap_err().to_string().contains("nothing was changed"));
+    assert_eq!(content(&sandbox, "/a"), "a".repeat(1000));
+}
+
+// T-DOS-03: the preset's own limit is met before the file is built, too.
+#[test]
+fn t_dos_03_an_edit_knows_the_limit_of_a_file() {
+    let host = Host::builder().build().unwrap();
+    let sandbox = Sandbox::builder().host(&host).preset(crate::Preset::Strict).file("/a", "a".repeat(1 << 20)).open().unwrap();
+    let edits = vec![Edit { old: "a".to_owned(), new: "b".repeat(20), replace_all: true }];
+    let error = sandbox.agent().edit(&EditFile { path: "/a".to_owned(), edits, expected_version: None }).unwrap_err().to_string();
+    assert!(error.contains("larger than 16777216 bytes"), "{error}");
+}
+
+// T-DOS-08: places that overlap are counted only so far, for each of them is a search through the file.
+#[test]
+fn t_dos_08_overlapping_places_are_not_counted_without_end() {
+    let sandbox = with(&[("/a", &"a".repeat(8 << 20))]);
+    let error = sandbox.agent().edit(&edit("/a", &[(&"a".repeat(1 << 20), "b")])).unwrap_err().to_string();
+    assert!(error.contains("at least 100 times"), "{error}");
+}
+
+// T-DOS-03: what a tool returns is bounded in bytes, not only in entries.
+#[test]
+fn t_dos_03_lists_of_long_paths_are_cut_and_say_so() {
+    let sandbox = sandbox();
+    let directory = format!("/{}", vec!["d".repeat(200); 15].join("/"));
+    for number in 0..60 {
+        sandbox.agent().write(&WriteFile::text(format!("{directory}/{number}"), "match\n")).unwrap();
+    }
+    let most = 2 * MAX_OUTPUT;
+    let glob = sandbox.agent().glob(&Glob { pattern: "/**/*".to_owned(), ..Glob::default() }).unwrap();
+    assert!(glob.truncated && !glob.paths.is_empty() && glob.render().len() < most, "{}", glob.render().len());
+    let list = ListFiles { path: Some("/".to_owned()), depth: Some(20), ..ListFiles::default() };
+    let list = sandbox.agent().list(&list).unwrap();
+    assert!(list.truncated && list.render().len() < most && list.notes[0].starts_with("only the first "), "{:?}", list.notes);
+    let grep = |mode, context| Grep { pattern: "match".to_owned(), path: Some("/".to_owned()), mode, context, ..Grep::default() };
+    for mode in [GrepMode::Content, GrepMode::Files, GrepMode::Count] {
+        let found = sandbox.agent().grep(&grep(mode, 20)).unwrap();
+        assert!(found.truncated && found.render().len() < most, "{mode:?} {}", found.render().len());
+    }
+}
+
+// T-DOS-03: a match is printed with its path on every line of context.
+#[test]
+fn t_dos_03_context_counts_in_the_answer() {
+    let sandbox = with(&[("/f", &format!("{}\n", "x".repeat(490)).repeat(5000))]);
+    let request = Grep { pattern: "x".to_owned(), path: Some("/f".to_owned()), context: 20, ..Grep::default() };
+    let found = sandbox.agent().grep(&request).unwrap();
+    assert!(found.truncated && found.render().len() <= MAX_OUTPUT + 1000, "{}", found.render().len());
+    assert!(found.notes[0].contains("less context"), "{:?}", found.notes);
+}
+
+#[test]
+fn grep_shows_context_at_both_ends_and_lines_that_are_not_utf_8() {
+    let sandbox = sandbox();
+    sandbox.fs().write("/f", b"one\r\ntwo\n\xfftwo\xfe\nfour".as_slice()).unwrap();
+    let request = Grep { pattern: "two$|o.$".to_owned(), path: Some("/f".to_owned()), context: 1, ..Grep::default() };
+    let found = sandbox.agent().grep(&request).unwrap();
+    assert_eq!(found.render(), "/f-1-one\n/f:2:two\n/f-3-\u{fffd}two\u{fffd}");
+    let count = Grep { mode: GrepMode::Count, pattern: "o".to_owned(), ..request };
+    assert_eq!(sandbox.agent().grep(&count).unwrap().files[0].count, 4);
+}
+
+// T-DOS-03: every line is printed with its number, an empty one too.
+#[test]
+fn t_dos_03_empty_lines_fill_a_window() {
+    let sandbox = with(&[("/f", &"\n".repeat(1 << 20))]);
+    let window = sandbox.agent().read(&ReadFile { limit: Some(u64::MAX), ..read("/f") }).unwrap();
+    assert!(window.render().len() < 2 * MAX_OUTPUT, "{}", window.render().len());
+    assert!(window.truncated && window.notes[0].contains("read on with offset="), "{:?}", window.notes);
+}
+
+// T-DOS-03: what takes many times its length to parse, or would be kept in the history, is refused or cut.
+#[test]
+fn t_dos_03_long_texts_are_refused_and_not_recorded() {
+    let sandbox = sandbox();
+    let long = "x".repeat(1 << 20);
+    let tools = sandbox.agent();
+    assert!(tools.read(&read(&long)).unwrap_err().to_string().len() < 300);
+    assert!(tools.glob(&Glob { pattern: long.clone(), ..Glob::default() }).unwrap_err().to_string().len() < 300);
+    assert!(tools.grep(&Grep { pattern: long.clone(), ..Grep::default() }).unwrap_err().to_string().len() < 300);
+    assert!(tools.grep(&Grep { glob: Some(long.clone()), ..Grep::default() }).unwrap_err().to_string().len() < 300);
+    assert_eq!(sandbox.kv().get(&long).unwrap(), None);
+    assert_eq!(sandbox.kv().keys_after(&long, Some(&long)).unwrap(), crate::KeyPage::default());
+    for run in sandbox.history(10).unwrap() {
+        let recorded = run.command.len() + run.parameters.map_or(0, |parameters| parameters.to_string().len());
+        assert!(recorded < 20_000, "{} {recorded}", run.name);
+    }
+}
+
+#[test]
+fn a_directory_is_deleted_with_everything_in_it() {
+    let sandbox = with(&[]);
+    for path in ["/d/a/b/1", "/d/a/2", "/d/3", "/e"] {
+        sandbox.agent().write(&WriteFile::text(path, "x")).unwrap();
+    }
+    let deleted = sandbox.agent().delete(&DeleteFile { path: "/d".to_owned(), recursive: true }).unwrap();
+    assert_eq!((deleted.deleted, sandbox.fs().exists("/d").unwrap(), sandbox.fs().exists("/e").unwrap()), (6, false, true));
+}

@@ -62,6 +62,10 @@ pub(super) fn failed(operation: &'static str, path: &str, errno: Errno) -> Error
     sqlite_fs::Error::Fs { operation, path: path.to_owned(), source: to_fs(errno) }.into()
 }
 
+fn too_large(path: &str, size: u64) -> Error {
+    Error::Invalid(format!("`{path}` has {size} bytes, too many for this tool: use `bash` with sed or awk"))
+}
+
 impl<'a> Tree<'a> {
     pub(super) fn new(vfs: &'a Vfs, deadline: Instant) -> Self {
         Self { vfs, deadline }
@@ -142,14 +146,18 @@ impl<'a> Tree<'a> {
         if let Some((Kind::File, size)) = self.kind("read", path)?
             && size > MAX_WHOLE
         {
-            return Err(Error::Invalid(format!("`{path}` has {size} bytes, too many for this tool: use `bash` with sed or awk")));
+            return Err(too_large(path, size));
         }
         let mut content = Vec::new();
+        let mut fits = true;
         self.pieces(path, 0, |piece| {
-            content.extend_from_slice(piece);
-            content.len() as u64 <= MAX_WHOLE
+            fits = content.len() as u64 + piece.len() as u64 <= MAX_WHOLE;
+            if fits {
+                content.extend_from_slice(piece);
+            }
+            fits
         })?;
-        Ok(content)
+        if fits { Ok(content) } else { Err(too_large(path, content.len() as u64)) }
     }
 
     /// Writes a whole file; says whether it is new.
@@ -211,40 +219,66 @@ impl<'a> Tree<'a> {
     }
 
     /// Visits everything below a directory, each directory before what is in it, until `visit` answers [`Walk::Stop`]. Links are
-    /// not followed; the fixed world is left out, unless the walk starts there.
+    /// not followed; the fixed world is left out, unless the walk starts there. Holds the names of the open directories, not paths.
     pub(super) fn walk(&self, top: &str, mut visit: impl FnMut(&str, usize, Kind) -> Result<Walk, Error>) -> Result<(), Error> {
         let inside_fixed = self.is_fixed(top);
         let mut bounds = Bounds::default();
-        let mut left = self.below(top, 1, &mut bounds)?;
-        while let Some((path, depth, kind)) = left.pop() {
+        let mut open = vec![self.open(top.trim_end_matches('/').to_owned(), 0, &mut bounds)?];
+        while let Some(directory) = open.last_mut() {
+            let Some((path, kind)) = directory.next() else {
+                open.pop();
+                continue;
+            };
             if self.is_overdue() {
                 return Ok(());
             }
-            let step = visit(&path, depth, kind)?;
+            let step = visit(&path, open.len(), kind)?;
             if step == Walk::Stop {
                 return Ok(());
             }
-            let enter = step == Walk::Enter && kind == Kind::Directory && (inside_fixed || !self.is_fixed(&path));
-            if enter {
-                left.extend(self.below(&path, depth + 1, &mut bounds)?);
+            if step == Walk::Enter && kind == Kind::Directory && (inside_fixed || !self.is_fixed(&path)) {
+                let inner = self.open(path, open.len(), &mut bounds)?;
+                open.push(inner);
             }
         }
         Ok(())
     }
 
-    // What is in a directory, last name first: the walk takes from the end.
-    fn below(&self, directory: &str, depth: usize, bounds: &mut Bounds<Node>) -> Result<Vec<(String, usize, Kind)>, Error> {
-        let at = |errno| failed("list", directory, errno);
-        let (node, _) = self.node(directory, Last::Follow).map_err(at)?;
-        self.vfs.enter(bounds, node, depth - 1).map_err(at)?;
-        let base = directory.trim_end_matches('/');
-        let mut below = Vec::new();
-        for named in self.names(directory)?.into_iter().rev() {
-            let path = format!("{base}/{}", named.name);
-            bounds.keep(&path).map_err(|_| at(Errno::FBIG))?;
-            below.push((path, depth, named.kind));
+    /// Removes a directory with everything in it and returns the number of entries removed.
+    pub(super) fn remove_all(&self, top: &str) -> Result<usize, Error> {
+        let mut removed = 0;
+        let mut bounds = Bounds::default();
+        let mut open = vec![self.open(top.to_owned(), 0, &mut bounds)?];
+        while let Some(directory) = open.last_mut() {
+            if self.is_overdue() {
+                return Err(Error::Invalid(format!("`{top}` has too many entries to delete in time: delete a part of it first")));
+            }
+            match directory.next() {
+                Some((path, Kind::Directory)) => {
+                    let inner = self.open(path, open.len(), &mut bounds)?;
+                    open.push(inner);
+                    continue;
+                }
+                Some((path, _)) => self.unlink(&path)?,
+                None => {
+                    let path = std::mem::take(&mut directory.path);
+                    open.pop();
+                    self.rmdir(&path)?;
+                }
+            }
+            removed += 1;
         }
-        Ok(below)
+        Ok(removed)
+    }
+
+    // So many levels below the start of the walk.
+    fn open(&self, path: String, depth: usize, bounds: &mut Bounds<Node>) -> Result<Open, Error> {
+        let shown = if path.is_empty() { "/" } else { &path };
+        let at = |errno| failed("list", shown, errno);
+        let (node, _) = self.node(shown, Last::Follow).map_err(at)?;
+        self.vfs.enter(bounds, node, depth).map_err(at)?;
+        let names = self.names(shown)?.into_iter();
+        Ok(Open { path, names })
     }
 
     /// Removes a name that is not a directory's.
@@ -260,6 +294,19 @@ impl<'a> Tree<'a> {
     /// Renames, replacing what is there.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.vfs.rename(ROOT_NODE, from, ROOT_NODE, to).map_err(|errno| failed("move", from, errno))
+    }
+}
+
+/// A directory that a walk is in, with the names that it has not visited yet. The root's path is empty.
+struct Open {
+    path: String,
+    names: std::vec::IntoIter<Named>,
+}
+
+impl Open {
+    fn next(&mut self) -> Option<(String, Kind)> {
+        let named = self.names.next()?;
+        Some((format!("{}/{}", self.path, named.name), named.kind))
     }
 }
 

@@ -108,14 +108,28 @@ impl Wheel {
         check_tags(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?))?;
         check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("it has no file RECORD")?))?;
         let metadata = text("METADATA").ok_or("it has no file METADATA")?;
-        let package = describe(metadata, text("entry_points.txt").unwrap_or_default()).ok_or("METADATA names no package")?;
+        let package = describe(metadata, text("entry_points.txt").unwrap_or_default())
+            .ok_or("METADATA does not name one package and one version")?;
         let named = stem.split_once('-').is_some_and(|(name, version)| {
-            normalized(name) == normalized(&package.name) && version.replace('_', "-") == package.version.replace('_', "-")
+            normalized(name) == normalized(&package.name) && same_version(version, &package.version)
         });
         if !named {
             return Err(format!("METADATA is of {} {}, the directory of {stem}", package.name, package.version));
         }
+        check_targets(&files, &stem, &package)?;
         Ok(Self { files, stem, package })
+    }
+
+    /// Refuses a wheel whose file has the name of another package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
+    pub(super) fn check_file_name(&self, file: &str) -> Result<(), String> {
+        let Some(name) = file.strip_suffix(".whl") else { return Err(format!("its file `{file}` does not end in .whl")) };
+        let mut parts = name.split('-');
+        let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_of = normalized(name) == normalized(&self.package.name) && same_version(version, &self.package.version);
+        if is_of && (3..=4).contains(&parts.count()) {
+            return Ok(());
+        }
+        Err(format!("it is {} {}, which its file name `{file}` does not say", self.package.name, self.package.version))
     }
 
     /// What it is.
@@ -140,6 +154,35 @@ impl Wheel {
     }
 }
 
+// File names write `-` as `_`.
+fn same_version(written: &str, version: &str) -> bool {
+    written.replace('_', "-") == version.replace('_', "-")
+}
+
+// Every file has a place of its own, none of them in what is known about another package.
+fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), String> {
+    let (data, own) = (format!("{stem}.data"), format!("{SITE_PACKAGES}/{stem}.dist-info/"));
+    let mut places = HashSet::new();
+    for file in files {
+        let Some(target) = file.target(&data) else { continue };
+        let place = format!("{}/{}", target.root(), target.path);
+        let about_another = place
+            .strip_prefix(SITE_PACKAGES)
+            .and_then(|rest| rest.trim_start_matches('/').split('/').next())
+            .is_some_and(|top| top.to_ascii_lowercase().ends_with(".dist-info") && !place.starts_with(&own));
+        if about_another {
+            return Err(format!("`{}` would describe another package", file.name));
+        }
+        if !places.insert(place) {
+            return Err(format!("`{}` has the same place as another of its files", file.name));
+        }
+    }
+    match package.programs.iter().find(|program| !places.insert(format!("{BIN}/{program}"))) {
+        Some(program) => Err(format!("it brings the program `{program}` twice")),
+        None => Ok(()),
+    }
+}
+
 /// What a package says of itself.
 pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Package> {
     let metadata = String::from_utf8_lossy(metadata);
@@ -148,7 +191,8 @@ pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Pack
         let fields = head.lines().filter_map(|line| line.split_once(':'));
         fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
     };
-    let (name, version) = (values("Name").next()?, values("Version").next()?);
+    let only = |key: &'static str| Some(values(key)).and_then(|mut values| values.next().filter(|_| values.next().is_none()));
+    let (name, version) = (only("Name")?, only("Version")?);
     let requires = values("Requires-Dist").filter(|requirement| !requirement.contains("extra ==")).collect();
     let programs = entry_points(&String::from_utf8_lossy(entry_points_text)).into_iter().map(|(name, _)| name).collect();
     Some(Package { name, version, requires, programs })
@@ -314,6 +358,46 @@ mod tests {
         for name in ["a.py", "a/b.py", "a/", "ä/ö.py", "a..b/...c"] {
             assert!(check_name(name).is_ok(), "{name:?}");
         }
+    }
+
+    fn package(programs: &[&str]) -> Package {
+        let programs = programs.iter().map(|&program| program.to_owned()).collect();
+        Package { name: "My.Pkg".to_owned(), version: "1.0-1".to_owned(), requires: Vec::new(), programs }
+    }
+
+    #[test]
+    fn the_file_name_is_that_of_the_package() {
+        let wheel = Wheel { files: Vec::new(), stem: "my_pkg-1.0_1".to_owned(), package: package(&[]) };
+        for file in ["my_pkg-1.0_1-py3-none-any.whl", "My.Pkg-1.0_1-7-py3-none-any.whl"] {
+            assert_eq!(wheel.check_file_name(file), Ok(()), "{file}");
+        }
+        for file in
+            ["requests-1.0_1-py3-none-any.whl", "my_pkg-1.0-py3-none-any.whl", "my_pkg-1.0_1.whl", "my_pkg.whl", "x.zip", ""]
+        {
+            assert!(wheel.check_file_name(file).is_err(), "{file}");
+        }
+    }
+
+    #[test]
+    fn metadata_names_one_package() {
+        assert!(describe(b"Name: a\nVersion: 1\n", b"").is_some());
+        for metadata in ["Version: 1\n", "Name: a\n", "Name: a\nName: b\nVersion: 1\n", "Name: a\nVersion: 1\nversion: 2\n"] {
+            assert!(describe(metadata.as_bytes(), b"").is_none(), "{metadata}");
+        }
+    }
+
+    #[test]
+    fn no_file_describes_another_package_or_shares_its_place() {
+        let check = |names: &[&str], programs: &[&str]| {
+            let files: Vec<File> = names.iter().map(|name| File { name: (*name).to_owned(), content: Vec::new() }).collect();
+            check_targets(&files, "a-1", &package(programs)).is_ok()
+        };
+        assert!(check(&["a.py", "a-1.dist-info/METADATA", "a-1.data/scripts/run", "a-1.data/purelib/b.py"], &["other"]));
+        assert!(!check(&["a-1.data/purelib/six-1.0.dist-info/METADATA"], &[]));
+        assert!(!check(&["a-1.data/purelib/SIX-1.0.Dist-Info/METADATA"], &[]));
+        assert!(!check(&["a-1.data/data/lib/python3.14/site-packages/six-1.0.dist-info/METADATA"], &[]));
+        assert!(!check(&["b.py", "a-1.data/purelib/b.py"], &[]));
+        assert!(!check(&["a-1.data/scripts/run"], &["run"]));
     }
 
     #[test]

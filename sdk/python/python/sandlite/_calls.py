@@ -63,8 +63,16 @@ def content(value: Content) -> bytes:
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    with open(value, "rb") as file:
+    # Not ``open(value)``: a number would be a descriptor of this process.
+    with open(_path(value), "rb") as file:
         return file.read()
+
+
+def _path(value: Any) -> Union[str, bytes]:
+    if isinstance(value, os.PathLike):
+        path: Union[str, bytes] = os.fspath(value)
+        return path
+    raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
 
 
 class Opening:

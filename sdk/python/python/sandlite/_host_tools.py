@@ -49,28 +49,40 @@ def parts(
     tools: Optional[Sequence[ToolLike]],
     approve: Optional[Approve],
     loop: Optional["asyncio.AbstractEventLoop"],
-) -> "list[tuple[str, str, str, Callable[[str], str]]]":
+) -> "list[tuple[str, str, str, Callable[..., str]]]":
     """The tools as the native half takes them; ``async`` functions run in ``loop``, or in a loop of their own."""
     return [_part(tool if isinstance(tool, Tool) else Tool(tool), approve, loop) for tool in tools or ()]
 
 
 def _part(
     tool: Tool, approve: Optional[Approve], loop: Optional["asyncio.AbstractEventLoop"]
-) -> "tuple[str, str, str, Callable[[str], str]]":
+) -> "tuple[str, str, str, Callable[..., str]]":
     function = tool.function
     name = tool.name or getattr(function, "__name__", type(function).__name__)
     description = tool.description or (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
     hints = _hints(function)
     schema = dict(tool.schema) if tool.schema is not None else schema_of(function)
 
-    def call(text: str) -> str:
+    def call(text: str, is_over: Callable[[], bool] = lambda: False) -> str:
         arguments = json.loads(text)
-        if approve is not None and not _awaited(approve(ToolCall(name, arguments)), loop):
-            raise NotApproved("the call was not approved")
+        if approve is not None:
+            _check_approval(_awaited(approve(ToolCall(name, arguments)), loop))
+        # A person may have taken longer than the command had: nothing is begun for nobody.
+        if is_over():
+            raise NotApproved("the command is over")
         given = {key: _from_json(hints.get(key, Any), value) for key, value in arguments.items()}
         return json.dumps(_awaited(function(**given), loop), default=to_json)
 
     return name, description, json.dumps(schema), call
+
+
+def _check_approval(answer: Any) -> None:
+    """Only ``True`` approves: a text, a pair or a mapping that says no is as truthy as one that says yes."""
+    if answer is True:
+        return
+    if answer is False:
+        raise NotApproved("the call was not approved")
+    raise NotApproved(f"the call was not approved: approve must return True or False, not {type(answer).__name__}")
 
 
 def _awaited(value: Any, loop: Optional["asyncio.AbstractEventLoop"]) -> Any:

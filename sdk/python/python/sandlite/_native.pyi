@@ -13,7 +13,7 @@ def compile_guests(directory: str | os.PathLike[str]) -> list[str]: ...
 
 Done = Callable[[Any, Optional[BaseException]], None]
 
-ToolParts = tuple[str, str, str, Callable[[str], str]]
+ToolParts = tuple[str, str, str, Callable[..., str]]
 
 class Task:
     def kill(self) -> None: ...

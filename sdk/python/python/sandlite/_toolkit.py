@@ -14,6 +14,9 @@ from .errors import SandliteError
 #: Most characters of one stream that a model is shown; the rest is in the history.
 _SHOWN = 30_000
 
+#: Most characters of an error.
+_COMPLAINT = 4_000
+
 AnySandbox = Union[Sandbox, AsyncSandbox]
 
 
@@ -201,13 +204,13 @@ def call(box: Sandbox, name: str, given: Union[str, Mapping[str, Any], None]) ->
             run = box.bash if name == "bash" else box.python
             return _ran(run(str(arguments[_COMMANDS[name]]), timeout=arguments.get("timeout")))
         if name == "kv_get":
-            return Answer(json.dumps(box.kv.get(arguments["key"])))
+            return Answer(_value(box.kv.get(arguments["key"])))
         if name == "kv_set":
             box.kv.set(arguments["key"], arguments["value"])
             return Answer("kept")
         return Answer(box.tool_text(name, arguments))
     except (SandliteError, ValueError, TypeError) as error:
-        return Answer(f"error: {error}", True)
+        return Answer(_cut(f"error: {error}", _COMPLAINT), True)
 
 
 async def acall(box: AnySandbox, name: str, given: Union[str, Mapping[str, Any], None]) -> Answer:
@@ -225,13 +228,24 @@ async def acall(box: AnySandbox, name: str, given: Union[str, Mapping[str, Any],
             run = box.bash if name == "bash" else box.python
             return _ran(await run(str(arguments[_COMMANDS[name]]), timeout=arguments.get("timeout")))
         if name == "kv_get":
-            return Answer(json.dumps(await box.kv.get(arguments["key"])))
+            return Answer(_value(await box.kv.get(arguments["key"])))
         if name == "kv_set":
             await box.kv.set(arguments["key"], arguments["value"])
             return Answer("kept")
         return Answer(await box.tool_text(name, arguments))
     except (SandliteError, ValueError, TypeError) as error:
-        return Answer(f"error: {error}", True)
+        return Answer(_cut(f"error: {error}", _COMPLAINT), True)
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value)
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}\n[... {len(text) - _SHOWN} characters left out: keep large values in files and read parts of them ...]"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "..."
 
 
 def _ran(result: Result) -> Answer:

@@ -232,11 +232,13 @@ def _checked(toolset: ToolsetInput) -> PythonToolset:
     return toolset
 
 
-def _tool_parts(definition: ToolDefinition, handler: ToolHandler, loop: Any) -> tuple[str, str, str, Callable[[str], str]]:
+def _tool_parts(definition: ToolDefinition, handler: ToolHandler, loop: Any) -> tuple[str, str, str, Callable[..., str]]:
     import threading
 
-    def call(text: str) -> str:
+    def call(text: str, is_over: Callable[[], bool] = lambda: False) -> str:
         outcome: list[Any] = []
+        if is_over():
+            raise TimeoutError(f"Tool {definition.name!r} was called by a command that is over", definition.timeout_ms)
 
         def work() -> None:
             try:

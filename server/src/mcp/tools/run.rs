@@ -166,9 +166,6 @@ impl How {
             command = command.cwd(directory);
         }
         for (name, value) in self.env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(Answer::error(format!("error: `{name}` cannot be a variable")));
-            }
             command = command.env(name, value);
         }
         if let Some(stdin) = self.stdin {

@@ -61,7 +61,8 @@ pub(super) async fn export(service: &Service, named: Arc<Named>, arguments: Json
         if request.inline && content.is_none() {
             text.push_str("\n[too large to be returned here]");
         }
-        Ok(Answer::new(text, &Exported { name, size, kept, content }))
+        let bytes = content.as_ref().map_or(0, String::len);
+        Ok(Answer::with_bytes(bytes, text, &Exported { name, size, kept, content }))
     })
     .await
 }

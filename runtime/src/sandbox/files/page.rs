@@ -1,0 +1,121 @@
+//! The files of a sandbox in pages: as much of the tree is held as one directory of each level, whatever its size.
+
+use std::cmp::Ordering;
+
+use sqlite_fs::path::Last;
+use sqlite_fs::{Entry, FileType};
+
+use super::{Files, View, about};
+use crate::Error;
+
+/// Most files of one page, and the bytes of their paths together.
+const PAGE_FILES: usize = 200;
+const PAGE_BYTES: usize = 64 << 10;
+/// Longest path, as the tree itself has it.
+const MAX_PATH: usize = 4096;
+
+/// Some of the files of a sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilePage {
+    /// Absolute paths and sizes of ordinary files, directory by directory, names sorted.
+    pub files: Vec<(String, u64)>,
+    /// Whether there are more after them.
+    pub more: bool,
+}
+
+impl Files<'_> {
+    /// Returns the ordinary files that come after a path, in the order of a walk: at most 200, and at most 64 KB of paths. The last one is
+    /// the `after` of the next page.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn page(&self, after: Option<&str>) -> Result<FilePage, Error> {
+        self.look(about("walk_files", "/"), |view| page(view, after))
+    }
+}
+
+fn page(view: &View, after: Option<&str>) -> Result<FilePage, Error> {
+    let after: Option<Vec<&str>> = after.map(|after| after.split('/').collect());
+    let (mut page, mut room) = (FilePage::default(), PAGE_BYTES);
+    let mut open = vec![(String::new(), view.list("/")?.into_iter())];
+    while let Some((directory, entries)) = open.last_mut() {
+        let Some(Entry { name, kind, .. }) = entries.next() else {
+            open.pop();
+            continue;
+        };
+        let path = format!("{directory}/{name}");
+        let place = after.as_ref().map_or(Place::After, |after| place(&path, after));
+        match kind {
+            FileType::Directory if place != Place::Before && path.len() < MAX_PATH => {
+                let entries = view.list(&path)?.into_iter();
+                open.push((path, entries));
+            }
+            FileType::File if place == Place::After => {
+                let left = room.checked_sub(path.len());
+                if page.files.len() == PAGE_FILES || (left.is_none() && !page.files.is_empty()) {
+                    page.more = true;
+                    return Ok(page);
+                }
+                room = left.unwrap_or(0);
+                let size = view.stat(&path, Last::NoFollow)?.size;
+                page.files.push((path, size));
+            }
+            _ => {}
+        }
+    }
+    Ok(page)
+}
+
+/// Where a path is, seen from the path that the page comes after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// With everything below it.
+    Before,
+    /// It is a directory above that path.
+    Above,
+    After,
+}
+
+fn place(path: &str, after: &[&str]) -> Place {
+    if path.split('/').zip(after).all(|(name, other)| name == *other) && path.split('/').count() < after.len() {
+        return Place::Above;
+    }
+    match path.split('/').cmp(after.iter().copied()) {
+        Ordering::Greater => Place::After,
+        _ => Place::Before,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Host, Sandbox};
+
+    // T-DOS-03.
+    #[test]
+    fn pages_hold_every_file_once_whatever_the_names() {
+        let sandbox = Sandbox::builder().host(&Host::builder().build().unwrap()).open().unwrap();
+        let mut expected: Vec<String> = (0..450).map(|number| format!("/many/f{number:03}")).collect();
+        expected.extend(["/a/b", "/a.b", "/a/c/d", "/ab", "/z"].map(str::to_owned));
+        for path in &expected {
+            sandbox
+                .fs()
+                .create_dir_all(path.rsplit_once('/').map(|(parent, _)| parent).filter(|p| !p.is_empty()).unwrap_or("/"))
+                .unwrap();
+            sandbox.fs().write(path, "x").unwrap();
+        }
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = sandbox.fs().page(after.as_deref()).unwrap();
+            assert!(page.files.len() <= super::PAGE_FILES);
+            found.extend(page.files.iter().map(|(path, _)| path.clone()));
+            after = found.last().cloned();
+            if !page.more {
+                break;
+            }
+        }
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,180 @@
+//! Places for connections: few and short ones for strangers, others for those who have shown the key (T-NET-04, T-NET-08).
+//!
+//! A stranger never waits for a place: it takes that of another stranger, the oldest of the address that has most of them. So no number of
+//! silent connections keeps a client with the key from being heard, even where all clients have one address.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+/// Connections that have not shown the key.
+const STRANGERS: usize = 64;
+/// The same of one address.
+const STRANGERS_OF_ADDRESS: usize = 32;
+/// Connections that have shown it.
+const KNOWN: usize = 64;
+
+/// All connections.
+#[derive(Clone, Default)]
+pub(super) struct Places(Arc<Mutex<Table>>);
+
+#[derive(Default)]
+struct Table {
+    last: u64,
+    /// In the order in which they came.
+    strangers: BTreeMap<u64, Stranger>,
+    known: usize,
+}
+
+struct Stranger {
+    address: IpAddr,
+    evicted: CancellationToken,
+}
+
+/// A connection's place, until it is dropped.
+pub(super) struct Place {
+    places: Places,
+    number: u64,
+    state: Mutex<State>,
+    evicted: CancellationToken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Stranger,
+    Known,
+}
+
+impl Places {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a new connection.
+    pub(super) fn enter(&self, address: IpAddr) -> Place {
+        let mut table = self.table();
+        table.make_room(address);
+        table.last += 1;
+        let (number, evicted) = (table.last, CancellationToken::new());
+        table.strangers.insert(number, Stranger { address, evicted: evicted.clone() });
+        Place { places: self.clone(), number, state: Mutex::new(State::Stranger), evicted }
+    }
+}
+
+impl Table {
+    fn make_room(&mut self, address: IpAddr) {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        self.strangers.values().for_each(|stranger| *counts.entry(stranger.address).or_default() += 1);
+        let crowded = if counts.get(&address).is_some_and(|&count| count >= STRANGERS_OF_ADDRESS) {
+            Some(address)
+        } else if self.strangers.len() >= STRANGERS {
+            counts.into_iter().max_by_key(|&(_, count)| count).map(|(crowded, _)| crowded)
+        } else {
+            None
+        };
+        let oldest = crowded.and_then(|crowded| {
+            self.strangers.iter().find(|(_, stranger)| stranger.address == crowded).map(|(&number, _)| number)
+        });
+        if let Some(stranger) = oldest.and_then(|number| self.strangers.remove(&number)) {
+            stranger.evicted.cancel();
+        }
+    }
+}
+
+impl Place {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the key was shown on this connection.
+    pub(super) fn is_known(&self) -> bool {
+        *self.state() == State::Known
+    }
+
+    /// The key was shown: moves to the places of those who have it. `false` if all of them are taken.
+    pub(super) fn admit(&self) -> bool {
+        let mut state = self.state();
+        if *state == State::Known {
+            return true;
+        }
+        let mut table = self.places.table();
+        if table.known >= KNOWN {
+            return false;
+        }
+        table.known += 1;
+        table.strangers.remove(&self.number);
+        *state = State::Known;
+        true
+    }
+
+    /// Waits until another connection has taken the place.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.places.table();
+        match *self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            State::Stranger => drop(table.strangers.remove(&self.number)),
+            State::Known => table.known -= 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+
+    fn other(number: u8) -> IpAddr {
+        IpAddr::from([10, 0, 1, number])
+    }
+
+    fn is_evicted(place: &Place) -> bool {
+        place.evicted.is_cancelled()
+    }
+
+    // T-NET-08.
+    #[test]
+    fn strangers_of_one_address_push_out_their_own_oldest() {
+        let places = Places::default();
+        let quiet = places.enter(other(1));
+        let many: Vec<Place> = (0..STRANGERS_OF_ADDRESS + 5).map(|_| places.enter(ONE)).collect();
+        assert!(!is_evicted(&quiet));
+        assert_eq!(many.iter().map(is_evicted).collect::<Vec<_>>(), (0..many.len()).map(|at| at < 5).collect::<Vec<_>>());
+        assert_eq!(places.table().strangers.len(), STRANGERS_OF_ADDRESS + 1);
+    }
+
+    // T-NET-08.
+    #[test]
+    fn strangers_of_many_addresses_push_out_the_most_crowded() {
+        let places = Places::default();
+        let crowd: Vec<Place> = (0..STRANGERS_OF_ADDRESS).map(|_| places.enter(ONE)).collect();
+        let others: Vec<Place> = (0..100).map(|number| places.enter(other(number))).collect();
+        assert_eq!(places.table().strangers.len(), STRANGERS);
+        assert!(crowd.iter().take(30).all(is_evicted));
+        assert!(!others.last().is_none_or(is_evicted));
+    }
+
+    // T-NET-08.
+    #[test]
+    fn a_connection_that_has_shown_the_key_is_never_pushed_out() {
+        let places = Places::default();
+        let client = places.enter(ONE);
+        assert!(!client.is_known() && client.admit() && client.is_known() && client.admit());
+        let many: Vec<Place> = (0..500).map(|_| places.enter(ONE)).collect();
+        assert!(!is_evicted(&client));
+        let known: Vec<&Place> = many.iter().rev().take(KNOWN).filter(|place| place.admit()).collect();
+        assert_eq!(known.len(), KNOWN - 1, "one place is taken");
+        drop(client);
+        assert!(places.enter(ONE).admit());
+        drop(many);
+        let table = places.table();
+        assert_eq!((table.known, table.strangers.len()), (0, 0));
+    }
+}

@@ -1,0 +1,271 @@
+//! The shape of a message, seen while its bytes pass by: bounded before a parser builds anything from them (T-NET-04).
+//!
+//! Knows nothing of the protocol but that a message is one object with an `id` and a `method`.
+
+use serde_json::Value;
+
+/// Largest message: a file of a few megabytes in base64.
+pub(crate) const LARGEST: usize = 16 << 20;
+/// Deepest nesting of arrays and objects.
+const DEEPEST: usize = 64;
+/// Most values: a parsed one takes many times its text, such as `0,`.
+const MOST_VALUES: usize = 250_000;
+/// What a parsed value takes in memory beside its text.
+const VALUE_BYTES: usize = 64;
+/// Longest `id`: it is kept while the request runs and sent back with the answer.
+const LONGEST_ID: usize = 256;
+/// Longest `method` that is looked at.
+const LONGEST_METHOD: usize = 64;
+
+/// Why a message is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    TooLarge,
+    TooDeep,
+    TooManyValues,
+    LongId,
+    Batch,
+}
+
+impl Fault {
+    /// The reason, for the client.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "the message is too large: at most 16 MB are read; send large files in parts",
+            Self::TooDeep => "the message is nested too deeply: at most 64 levels are read",
+            Self::TooManyValues => "the message has too many values: at most 250000 are read",
+            Self::LongId => "the `id` of the message is too long: at most 256 bytes are read",
+            Self::Batch => "batches are not read: send one message at a time",
+        }
+    }
+}
+
+/// The field of the message whose value passes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Field {
+    #[default]
+    Other,
+    Id,
+    Method,
+}
+
+/// What is known of a message so far. Bytes are given in any pieces and none of them is kept but `id` and `method`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    size: usize,
+    values: usize,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// The next string of the outermost object is a name.
+    expects_name: bool,
+    name: Vec<u8>,
+    field: Field,
+    id: Vec<u8>,
+    id_is_cut: bool,
+    method: Vec<u8>,
+    fault: Option<Fault>,
+}
+
+impl Shape {
+    /// The shape of a whole message.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut shape = Self::default();
+        shape.feed(bytes);
+        shape
+    }
+
+    /// Looks at the next bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.size = self.size.saturating_add(bytes.len());
+        if self.size > LARGEST {
+            self.refuse(Fault::TooLarge);
+        }
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            // Most bytes of a large message are inside of strings that nobody looks at.
+            if self.in_string && !self.escaped && !self.keeps() {
+                let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
+                if end > 0 {
+                    rest = rest.get(end..).unwrap_or_default();
+                    continue;
+                }
+            }
+            self.step(byte);
+            rest = after;
+        }
+    }
+
+    // Whether what passes by is a name, an `id` or a `method` of the outermost object.
+    fn keeps(&self) -> bool {
+        self.depth == 1 && (self.expects_name || self.field != Field::Other)
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            self.keep(byte);
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                if self.depth == 1 && self.expects_name {
+                    self.name.clear();
+                }
+                self.keep(byte);
+            }
+            b'[' | b'{' => {
+                if self.depth == 0 && byte == b'[' {
+                    self.refuse(Fault::Batch);
+                }
+                self.keep(byte);
+                self.depth += 1;
+                self.count();
+                self.expects_name |= self.depth == 1;
+                if self.depth > DEEPEST {
+                    self.refuse(Fault::TooDeep);
+                }
+            }
+            b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+            b':' if self.depth == 1 => {
+                self.expects_name = false;
+                self.field = match self.name.as_slice() {
+                    b"\"id\"" => Field::Id,
+                    b"\"method\"" => Field::Method,
+                    _ => Field::Other,
+                };
+            }
+            b',' => {
+                self.count();
+                if self.depth == 1 {
+                    (self.expects_name, self.field) = (true, Field::Other);
+                }
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn count(&mut self) {
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            self.refuse(Fault::TooManyValues);
+        }
+    }
+
+    // The first fault is the one that is reported.
+    fn refuse(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if !self.keeps() {
+            return;
+        }
+        let (kept, longest) = match self.field {
+            _ if self.expects_name => (&mut self.name, LONGEST_METHOD),
+            Field::Id => (&mut self.id, LONGEST_ID),
+            Field::Method => (&mut self.method, LONGEST_METHOD),
+            Field::Other => return,
+        };
+        if kept.len() < longest {
+            kept.push(byte);
+        } else if self.field == Field::Id && !self.expects_name {
+            self.id_is_cut = true;
+            self.refuse(Fault::LongId);
+        }
+    }
+
+    /// Why the message is refused, if it is.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// Its `id`, if it has one that a message may have.
+    pub(crate) fn id(&self) -> Option<Value> {
+        // The part of a long one that was kept is another id.
+        let whole = Some(&self.id).filter(|_| !self.id_is_cut)?;
+        let id: Value = serde_json::from_slice(whole).ok()?;
+        (id.is_string() || id.is_number()).then_some(id)
+    }
+
+    /// Its `method`.
+    pub(crate) fn method(&self) -> Option<String> {
+        serde_json::from_slice(&self.method).ok()
+    }
+
+    /// What it takes in memory once it is parsed.
+    pub(crate) fn weight(&self) -> usize {
+        self.size.saturating_add(self.values.saturating_mul(VALUE_BYTES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(text: &str, id: Option<Value>, method: Option<&str>, fault: Option<Fault>) {
+        let whole = Shape::of(text.as_bytes());
+        let mut bytewise = Shape::default();
+        text.as_bytes().iter().for_each(|&byte| bytewise.feed(&[byte]));
+        for shape in [whole, bytewise] {
+            let start: String = text.chars().take(60).collect();
+            assert_eq!((shape.id(), shape.method().as_deref(), shape.fault()), (id.clone(), method, fault), "{start}");
+        }
+    }
+
+    #[test]
+    fn id_and_method_are_those_of_the_message_itself() {
+        check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Some(json!(7)), Some("ping"), None);
+        check(
+            r#" { "method" : "a/b" , "params":{"id":1,"method":"x"}, "id" : "se\"ven" } "#,
+            Some(json!("se\"ven")),
+            Some("a/b"),
+            None,
+        );
+        check(r#"{"params":["id",{"id":3}],"method":"m"}"#, None, Some("m"), None);
+        check(r#"{"id":null,"x":"\"id\":5"}"#, None, None, None);
+        check(r#"{"id":{"a":1}}"#, None, None, None);
+    }
+
+    // T-NET-04.
+    #[test]
+    fn deep_and_joined_messages_and_those_with_long_ids_are_refused() {
+        let nested = |depth: usize| format!("{{\"id\":1,\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        check(&nested(63), Some(json!(1)), None, None);
+        check(&nested(64), Some(json!(1)), None, Some(Fault::TooDeep));
+        check(" \n[{}]", None, None, Some(Fault::Batch));
+        check(&"[".repeat(100_000), None, None, Some(Fault::Batch));
+        check(&format!("{{\"a\":\"\\\"{}\"}}", "[".repeat(99)), None, None, None);
+        check(&format!("{{\"id\":\"{}\"}}", "x".repeat(253)), Some(json!("x".repeat(253))), None, None);
+        check(&format!("{{\"id\":\"{}\"}}", "x".repeat(255)), None, None, Some(Fault::LongId));
+        check(&format!("{{\"id\":{}}}", "9".repeat(999)), None, None, Some(Fault::LongId));
+    }
+
+    // T-NET-04: two bytes of text become dozens of memory.
+    #[test]
+    fn many_small_values_are_refused_and_weighed() {
+        let list = |count: usize| format!("{{\"id\":2,\"a\":[{}0]}}", "0,".repeat(count));
+        check(&list(MOST_VALUES - 3), Some(json!(2)), None, None);
+        check(&list(MOST_VALUES), Some(json!(2)), None, Some(Fault::TooManyValues));
+        assert_eq!(Shape::of(b"{\"a\":[0,0]}").weight(), 11 + 3 * VALUE_BYTES);
+    }
+
+    // T-NET-04: the id of a message that is not kept is known all the same, so that its client does not wait for ever.
+    #[test]
+    fn a_message_that_is_too_large_still_has_its_id() {
+        let mut shape = Shape::default();
+        shape.feed(b"{\"params\":\"");
+        (0..17).for_each(|_| shape.feed(&vec![b'x'; 1 << 20]));
+        shape.feed(b"\",\"id\":9}");
+        assert_eq!((shape.fault(), shape.id()), (Some(Fault::TooLarge), Some(json!(9))));
+    }
+}
