@@ -107,7 +107,8 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
         let word = |key: &str| change[key].as_str().unwrap_or_default();
         let from = change["from"].as_str().map(|from| format!(" from {}", printer.foreign(from))).unwrap_or_default();
         let size = change["size"].as_u64().map(|size| format!(" ({})", time::size(size))).unwrap_or_default();
-        field(&printer.foreign(word("kind")), &format!("{}{from}{size}", printer.foreign(word("path"))));
+        let note = printer.foreign(word("note"));
+        field(&printer.foreign(word("kind")), &format!("{}{from}{size}{note}", printer.foreign(word("path"))));
     }
     Ok(Code::Success)
 }

@@ -118,7 +118,12 @@ pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Comman
 /// A result as JSON.
 pub(crate) fn json(output: &Output) -> serde_json::Value {
     let limit = output.status.limit().map(|reached| {
-        json!({ "limit": reached.limit.as_str(), "value": reached.value, "used": reached.used, "hint": reached.hint() })
+        let mut limit =
+            json!({ "limit": reached.limit.as_str(), "value": reached.value, "used": reached.used, "hint": reached.hint() });
+        if reached.rolled_back {
+            limit["rolled_back"] = true.into();
+        }
+        limit
     });
     let status = match &output.status {
         runtime::ExitStatus::Exited(_) => "exited",

@@ -3,16 +3,26 @@
 mod diff;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use sqlite_fs::{Call, CallStatus, Change, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
 
-use crate::Error;
 use crate::vfs::OverlayChanges;
 use crate::wasi::TOOL_CALL;
+use crate::{Error, clock};
 use diff::Diffs;
 
 /// How many calls of tools survive their command's rollback: what is kept while the rows are gone must be bounded.
 const CALLS_KEPT: usize = 1_000;
+
+/// How long the changes of one run are listed and compared: its caller waits for that (T-DOS-02).
+pub(crate) const CHANGES_TIME: Duration = Duration::from_millis(50);
+
+/// The same for a run whose time is over.
+pub(crate) const CHANGES_TIME_OVERDUE: Duration = Duration::from_millis(5);
+
+/// The kind of the last entry in a list of changes that is not complete.
+const OMITTED: &str = "omitted";
 
 /// One recorded run, or call of the library.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -189,19 +199,21 @@ pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<
 
 /// What a transaction has changed so far, as the history keeps it; `None` when nothing.
 ///
-/// `database` is where it was before; small texts that changed are compared.
+/// `database` is where it was before; small texts that changed are compared. What does not fit into `time` is omitted.
 pub(crate) fn changes_json(
     database: &Database,
     transaction: &Transaction,
     overlay: &OverlayChanges,
+    time: Duration,
 ) -> Result<Option<String>, Error> {
-    let mut changes = transaction.changes().map_err(sqlite_fs::Error::from)?;
+    let until = clock::now() + time;
+    let (mut changes, is_complete) = transaction.changes_by(until).map_err(sqlite_fs::Error::from)?;
     seen_from_above(&mut changes, overlay);
     if changes.is_empty() {
         return Ok(None);
     }
-    let mut diffs = Diffs::new(database, transaction);
-    let list: Vec<_> = changes
+    let mut diffs = Diffs::new(database, transaction, until);
+    let mut list: Vec<_> = changes
         .iter()
         .map(|change| {
             let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
@@ -223,5 +235,8 @@ pub(crate) fn changes_json(
             entry
         })
         .collect();
+    if !is_complete {
+        list.push(serde_json::json!({ "path": "", "kind": OMITTED, "note": "too many changes to list" }));
+    }
     Ok(Some(serde_json::Value::from(list).to_string()))
 }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use sqlite_fs::Interrupter;
 use wasmtime::{Engine, InstancePre, Linker, Module};
@@ -333,9 +334,9 @@ impl Host {
         &self.0.engines.ordinary
     }
 
-    /// Keeps the epoch ticking while the returned guard lives; once the command is overdue the database is interrupted too.
-    pub(crate) fn tick(&self, is_overdue: impl Fn() -> bool + Send + 'static, interrupter: Interrupter) -> ticker::Ticking<'_> {
-        self.0.ticker.start(is_overdue, interrupter)
+    /// Keeps the epoch ticking while the returned guard lives; once the command has no time left the database is interrupted too.
+    pub(crate) fn tick(&self, left: impl Fn() -> Duration + Send + 'static, interrupter: Interrupter) -> ticker::Ticking<'_> {
+        self.0.ticker.start(left, interrupter)
     }
 
     /// Makes every running guest look at its budget now.

@@ -19,10 +19,11 @@ mod surroundings;
 mod version;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use abi::WaitStatus;
 use abi::spawn::Request;
-use presets::Limits;
+use presets::{LimitName, Limits};
 use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
 
 use crate::clock::GuestClock;
@@ -30,7 +31,7 @@ use crate::history::{self, HistoryFilter, Run};
 use crate::host::{Host, Prepared};
 use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
-use crate::process::{self, Capture, Fault, KeptState, Outside, Start, Tree};
+use crate::process::{self, Capture, Fault, KeptState, Outside, Reaping, Start, Tree};
 use crate::random::Random;
 use crate::tools::{Tool, Tools};
 use crate::vfs::{Device, Fixed, MountPoint, OverlayChanges, Vfs};
@@ -72,6 +73,7 @@ pub struct Sandbox {
     root_alias: Option<Arc<str>>,
     tools: Arc<Tools>,
     interpreters: Arc<Interpreters>,
+    reaping: Arc<Reaping>,
     // With the scientific Python: the world that has it.
     world: Option<&'static Fixed>,
 }
@@ -81,11 +83,15 @@ type Program = (Prepared, Start);
 /// How Python is told to print the value of a last expression (`guests/python/lib/_sandlite_main.py`).
 const ECHO: &str = "--sandlite-echo";
 
+/// How long after the deadline a commit is still waited for (SECURITY.md, promise 2): rolling back and recording that take the
+/// rest of the slack.
+const COMMIT_SLACK: Duration = Duration::from_millis(20);
+
 /// The file creation mask a command starts with.
 const UMASK: u32 = 0o022;
 
 /// When deterministic runs take place: 2001-09-09 01:46:40 UTC, a moment everybody recognises.
-const DETERMINISTIC_START: std::time::Duration = std::time::Duration::from_secs(1_000_000_000);
+const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
 
 impl Sandbox {
     /// Settings to start from.
@@ -161,9 +167,11 @@ impl Sandbox {
         let limits = self.limits.tighten(&command.surroundings.overrides)?;
         let mut request = self.request(&command);
         check_length(&request, &limits)?;
+        // What the last command held counts until it is gone.
+        self.reaping.wait();
         let meter = Meter::new(limits);
         let transaction = self.database.begin(Some(meter.deadline()))?;
-        self.recorded.write_waiting(&transaction)?;
+        let waited = self.recorded.write_waiting(&transaction)?;
         let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
         let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
         let id = transaction.calls().begin(&call)?;
@@ -172,15 +180,24 @@ impl Sandbox {
             Some(name) => self.begin_python(&transaction, name)?,
             None => false,
         };
-        let before = transaction.savepoint()?;
+        // What was written before the command began, for the case that it is rolled back: a savepoint would remember every page
+        // that changes, in memory.
+        let new_python_of = command.new_python_of.clone();
+        let begin_again = |transaction: &Transaction, tool_calls: &[sqlite_fs::Call]| {
+            waited.write(transaction)?;
+            new_python_of.as_ref().map(|name| self.begin_python(transaction, name)).transpose()?;
+            history::record_again(transaction, tool_calls)
+        };
 
-        let outside = Outside { tools: Arc::clone(&self.tools), run: id, session: session.clone() };
-        let (transaction, mut overlay, mut output) = self.execute(&mut command, &request, meter, transaction, outside, start)?;
+        let outside =
+            Outside { tools: Arc::clone(&self.tools), run: id, session: session.clone(), reaping: Arc::clone(&self.reaping) };
+        let (meter, transaction, mut overlay, mut output) =
+            self.execute(&mut command, &request, meter, transaction, outside, start)?;
         let rolled_back = command.rollback_on_failure && !output.status.success();
         if rolled_back {
             let tool_calls = history::tool_calls(&transaction, id)?;
-            uninterrupted(|| Ok(transaction.rollback_to(&before)?))?;
-            uninterrupted(|| history::record_again(&transaction, &tool_calls))?;
+            transaction.restart()?;
+            uninterrupted(|| begin_again(&transaction, &tool_calls))?;
             overlay = OverlayChanges::default();
         }
         // A call that was stopped or taken back leaves its session where it was.
@@ -193,7 +210,22 @@ impl Sandbox {
         output.run = id;
         output.restarted = restarted;
         uninterrupted(|| record(&self.database, &transaction, &overlay, &output))?;
-        transaction.commit()?;
+        if is_overdue(&output) {
+            transaction.leave_log()?;
+        }
+        if self.database.settling().is_zero() {
+            // It takes no longer than rolling back would.
+            transaction.commit()?;
+            return Ok(output);
+        }
+        let tool_calls = uninterrupted(|| history::tool_calls(&transaction, id))?;
+        if let Some(transaction) = transaction.commit_by(meter.end() + COMMIT_SLACK)? {
+            output.status = ExitStatus::Limit(meter.too_late_to_store());
+            uninterrupted(|| begin_again(&transaction, &tool_calls))?;
+            uninterrupted(|| record(&self.database, &transaction, &OverlayChanges::default(), &output))?;
+            transaction.leave_log()?;
+            transaction.commit()?;
+        }
         Ok(output)
     }
 
@@ -205,7 +237,7 @@ impl Sandbox {
         transaction: Transaction,
         outside: Outside,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
-    ) -> Result<(Transaction, OverlayChanges, Output), Error> {
+    ) -> Result<(Meter, Transaction, OverlayChanges, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
@@ -225,13 +257,16 @@ impl Sandbox {
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
         let (watched, killer, kill_when) = (Arc::downgrade(&tree), command.killer.clone(), command.kill_when.take());
-        let is_overdue = move || {
+        let database = self.database.clone();
+        let left = move || {
             if kill_when.as_ref().is_some_and(|is_wanted| is_wanted()) {
                 killer.kill();
             }
-            watched.upgrade().is_some_and(|tree| tree.meter.is_overdue())
+            let Some(tree) = watched.upgrade() else { return Duration::MAX };
+            tree.meter.reserve(database.settling());
+            tree.meter.left().unwrap_or(Duration::MAX)
         };
-        let ticking = self.host.tick(is_overdue, self.database.interrupter());
+        let ticking = self.host.tick(left, self.database.interrupter());
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         let started = start(&tree, request, Descriptors::new(stdio, descriptors_limit));
         tree.finish();
@@ -250,6 +285,7 @@ impl Sandbox {
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
         Ok((
+            meter,
             transaction,
             overlay,
             Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false },
@@ -423,12 +459,17 @@ fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
     OpenFile::new(Object::Capture(Arc::clone(capture)), false, true, false)
 }
 
+fn is_overdue(output: &Output) -> bool {
+    output.status.limit().is_some_and(|reached| reached.limit == LimitName::Wall)
+}
+
 fn record(database: &Database, transaction: &Transaction, overlay: &OverlayChanges, output: &Output) -> Result<(), Error> {
     let code = i32::from(output.status.code());
     let result = serde_json::json!({ "exitCode": code }).to_string();
     let limit = output.status.limit().map(LimitReached::to_string);
     let usage = serde_json::to_string(&output.usage).unwrap_or_default();
-    let changes = history::changes_json(database, transaction, overlay)?;
+    let time = if is_overdue(output) { history::CHANGES_TIME_OVERDUE } else { history::CHANGES_TIME };
+    let changes = history::changes_json(database, transaction, overlay, time)?;
     transaction.calls().finish(
         output.run,
         &Outcome {

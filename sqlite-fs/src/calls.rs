@@ -245,7 +245,9 @@ impl Store {
         };
         let open = self.open_calls.remove(at);
         let now = self.now();
-        Ok(self.run(|store| Ok(insert(&store.connection, &open, outcome, now, false)?))?)
+        self.run(|store| Ok(insert(&store.connection, &open, outcome, now, false)?))?;
+        self.last_finished = Some(open);
+        Ok(())
     }
 
     /// Records what was begun and not finished; the last thing a transaction does.

@@ -1,21 +1,30 @@
-//! Bringing the write-ahead log back into the file, beside the commands.
+//! Bringing the write-ahead log back into the file, and giving free pages back to the disk, beside the commands.
 //!
-//! SQLite would do it inside the commit that makes the log long, and its caller would wait for twice the bytes. A thread
-//! does it instead, for as long as that takes, and ends. Only when the log outgrows that by far does a commit wait.
+//! SQLite would copy the log inside the commit that makes it long, and its caller would wait for twice the bytes. A thread
+//! does it instead, for as long as that takes, and ends. A log that has grown very long and a file that is mostly free
+//! pages are dealt with while no transaction runs: the next one waits for that, and the one that caused it has its answer.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::database::Source;
+use crate::database::{Place, Source};
+use crate::store::Store;
 
-/// Pages in the log from which on it is brought back: 16 MiB.
+/// WAL size in pages that triggers a checkpoint: 16 MiB.
 const BEGIN_PAGES: u32 = 1024;
-/// Pages in the log from which on a commit waits for that: 256 MiB.
+/// WAL size in pages that keeps the next transaction waiting for it: 256 MiB.
 const WAIT_PAGES: u32 = 16 * 1024;
+/// Free bytes that are worth giving back, if the rest of the file is less than that.
+const FREE_BYTES: u64 = 16 << 20;
+/// Bytes of such a rest at most: SQLite copies it in memory on its way.
+const REST_BYTES: u64 = 32 << 20;
+/// How long that may take: the next transaction waits.
+const VACUUM_TIME: Duration = Duration::from_millis(500);
 
 /// Looks after the log of one file.
 pub(crate) struct Checkpoint {
@@ -37,25 +46,43 @@ impl Checkpoint {
         Ok(Self { path, pages, worker: Mutex::new(None) })
     }
 
-    /// After a commit, before the next transaction can begin.
-    pub(crate) fn after_commit(&self) {
+    /// Gives the writer's place back after a transaction: at once, or when a thread is done with the file.
+    pub(crate) fn after_transaction(&self, mut store: Box<Store>, place: &Arc<Place>) {
         let pages = self.pages.load(Ordering::Relaxed);
-        if pages < BEGIN_PAGES {
-            return;
+        let is_mostly_free = store.is_mostly_free(FREE_BYTES, REST_BYTES);
+        let is_long = std::mem::take(&mut store.is_log_long) || pages >= WAIT_PAGES;
+        if pages < BEGIN_PAGES && !is_mostly_free && !is_long {
+            store.set_leaves_log(false);
+            return place.put_back(store);
         }
-        let must_wait = pages >= WAIT_PAGES;
+        if store.leaves_log && is_long {
+            return place.put_back(store);
+        }
+        store.set_leaves_log(false);
         let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = worker.take_if(|running| must_wait || running.is_finished()) {
-            // It does not panic, and if it did the log would only stay as long as it is.
-            let _ = running.join();
-        }
-        if worker.is_none() {
+        if !is_long && !is_mostly_free {
+            place.put_back(store);
+            if worker.as_ref().is_some_and(|running| !running.is_finished()) {
+                return;
+            }
             let path = self.path.clone();
-            let spawned = std::thread::Builder::new().name("sqlite-fs log".to_owned()).spawn(move || bring_back(path));
-            *worker = spawned.ok();
-        }
-        if must_wait && let Some(running) = worker.take() {
-            let _ = running.join();
+            *worker = spawn(move || bring_back(path)).or(worker.take());
+        } else {
+            let earlier = worker.take();
+            let handed_over = Arc::new(Mutex::new(Some(store)));
+            let (mine, back) = (Arc::clone(&handed_over), Arc::clone(place));
+            *worker = spawn(move || {
+                join(earlier);
+                let Some(mut store) = take(&mine) else { return };
+                tidy(&mut store, is_mostly_free);
+                back.put_back(store);
+            });
+            // Without a thread the log stays as long as it is, and the next commit tries again.
+            if worker.is_none()
+                && let Some(store) = take(&handed_over)
+            {
+                place.put_back(store);
+            }
         }
         // Until the next commit there is nothing new to bring back.
         self.pages.store(0, Ordering::Relaxed);
@@ -64,10 +91,21 @@ impl Checkpoint {
 
 impl Drop for Checkpoint {
     fn drop(&mut self) {
-        if let Some(running) = self.worker.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = running.join();
-        }
+        join(self.worker.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
+}
+
+fn take(store: &Mutex<Option<Box<Store>>>) -> Option<Box<Store>> {
+    store.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    std::thread::Builder::new().name("sqlite-fs log".to_owned()).spawn(work).ok()
+}
+
+/// It does not panic, and if it did the log would only stay as long as it is.
+fn join(worker: Option<JoinHandle<()>>) {
+    let _ = worker.map(JoinHandle::join);
 }
 
 /// Copies the log's pages that no reader needs where they are. An error loses nothing: the log stays, and the next commit
@@ -78,4 +116,12 @@ fn bring_back(path: PathBuf) {
         return;
     }
     let _ = connection.execute_batch("PRAGMA synchronous=NORMAL; PRAGMA wal_checkpoint(PASSIVE);");
+}
+
+/// Gives the disk back what is free, first: pages that are no longer part of the file need not be copied into it.
+fn tidy(store: &mut Store, is_mostly_free: bool) {
+    if is_mostly_free {
+        store.give_back_free_pages(Instant::now() + VACUUM_TIME);
+    }
+    store.empty_log();
 }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::format::{self, FORMAT};
+use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
 use crate::memory::Memory;
 use crate::memory::layer::Named;
@@ -36,8 +37,8 @@ pub(crate) struct Shared {
     /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
     /// write-ahead log into the file, and one that only reads cannot.
     readers: Mutex<Vec<(Connection, Patience)>>,
-    slot: Mutex<Slot>,
-    returned: Condvar,
+    place: Arc<Place>,
+    gauge: Arc<Gauge>,
     source: Source,
     read_only: bool,
     chunk_bytes: usize,
@@ -46,6 +47,23 @@ pub(crate) struct Shared {
 }
 
 /// The writer's place.
+#[derive(Default)]
+pub(crate) struct Place {
+    slot: Mutex<Slot>,
+    returned: Condvar,
+}
+
+impl Place {
+    /// Gives the store to whoever waits for it.
+    pub(crate) fn put_back(&self, store: Box<Store>) {
+        let mut slot = lock(&self.slot);
+        slot.store = Some(store);
+        if slot.waiting > 0 {
+            self.returned.notify_one();
+        }
+    }
+}
+
 #[derive(Default)]
 struct Slot {
     /// Absent while a transaction has it, or for good if the database is read-only.
@@ -114,11 +132,13 @@ impl Database {
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
+        let mut gauge = Arc::default();
         let (store, chunk_bytes, checkpoint) = match (&options.path, read_only) {
             (Some(path), true) => (None, open_for_reading(&source, path)?, None),
             (path, _) => {
                 let mut store = open_for_writing(&source, &options, &interrupter)?;
                 let chunk_bytes = store.chunk_bytes();
+                gauge = Arc::clone(&store.gauge);
                 let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
                 (Some(Box::new(store)), chunk_bytes, checkpoint)
             }
@@ -126,8 +146,8 @@ impl Database {
         Ok(Self {
             shared: Arc::new(Shared {
                 checkpoint,
-                slot: Mutex::new(Slot { store, waiting: 0 }),
-                returned: Condvar::new(),
+                place: Arc::new(Place { slot: Mutex::new(Slot { store, waiting: 0 }), returned: Condvar::new() }),
+                gauge,
                 readers: Mutex::new(Vec::new()),
                 source,
                 read_only,
@@ -143,7 +163,7 @@ impl Database {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
         }
-        let mut slot = lock(&self.shared.slot);
+        let mut slot = lock(&self.shared.place.slot);
         loop {
             if let Some(store) = slot.store.take() {
                 self.shared.interrupter.clear();
@@ -151,14 +171,14 @@ impl Database {
             }
             slot.waiting += 1;
             slot = match deadline {
-                None => self.shared.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
+                None => self.shared.place.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         slot.waiting -= 1;
                         return Err(Error::Busy);
                     }
-                    self.shared.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.shared.place.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
             slot.waiting -= 1;
@@ -167,9 +187,9 @@ impl Database {
 
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Store) -> Result<(), Error>) -> Result<(), Error> {
-        let store = lock(&self.shared.slot).store.take().ok_or(Error::Busy)?;
+        let store = lock(&self.shared.place.slot).store.take().ok_or(Error::Busy)?;
         let result = work(&store);
-        self.shared.return_store(store);
+        self.shared.end(store);
         result
     }
 
@@ -187,6 +207,12 @@ impl Database {
     #[must_use]
     pub fn interrupter(&self) -> Interrupter {
         self.shared.interrupter.clone()
+    }
+
+    /// How long a commit of the running transaction would take by now, at most. Does not wait for it.
+    #[must_use]
+    pub fn settling(&self) -> Duration {
+        self.shared.gauge.settling()
     }
 
     /// The file, unless it is in memory.
@@ -224,7 +250,7 @@ impl Shared {
     }
 
     /// Gives the memory of removed rows back, where that is much. An error loses nothing: they stay, and are used again.
-    pub(crate) fn make_compact(&self, store: &Store) {
+    fn make_compact(&self, store: &Store) {
         let Source::Memory(named) = &self.source else { return };
         if !named.memory.has_much_free() {
             return;
@@ -243,19 +269,15 @@ impl Shared {
         }
     }
 
-    /// Before the writer's place is given back.
-    pub(crate) fn after_commit(&self) {
-        if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.after_commit();
-        }
-    }
-
-    pub(crate) fn return_store(&self, mut store: Box<Store>) {
+    /// Gives the writer's place back after a transaction.
+    pub(crate) fn end(&self, mut store: Box<Store>) {
         store.clock = Arc::clone(&self.options.clock);
-        let mut slot = lock(&self.slot);
-        slot.store = Some(store);
-        if slot.waiting > 0 {
-            self.returned.notify_one();
+        match &self.checkpoint {
+            Some(checkpoint) => checkpoint.after_transaction(store, &self.place),
+            None => {
+                self.make_compact(&store);
+                self.place.put_back(store);
+            }
         }
     }
 
@@ -330,5 +352,8 @@ fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Pa
         }
     }
     schema::limit_pages(connection, &options.quota)?;
+    if path.is_some() {
+        schema::limit_log(connection)?;
+    }
     schema::chunk_bytes(connection)
 }

@@ -9,16 +9,20 @@
 #![expect(unsafe_code, reason = "SQLite's file layer is a table of C functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
+use rusqlite::Connection;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
+
+use crate::gauge::{FRAME_HEADER, Gauge};
 
 /// The name under which connections ask for this layer.
 const NAME: &CStr = c"sqlite-fs";
 /// The longest stretch: SQLite's own layer takes no more at once (it knows pages of at most 64 KiB).
 const STRETCH: usize = (1 << 17) - 1;
-/// What stands before each page in the log.
-const FRAME_HEADER: usize = 24;
+/// Bytes of the log that wait for the disk at most where a commit waits for it: what is left for the commit stays small.
+const SYNC_BYTES: u64 = 8 << 20;
 
 /// The layer beneath, which is the process's default when the first database is opened.
 struct Layer(*mut sqlite3_vfs);
@@ -39,6 +43,7 @@ struct Waiting {
     committing: bool,
     /// It is a database, which knows no frames.
     is_database: bool,
+    gauge: Arc<Gauge>,
 }
 
 impl Waiting {
@@ -109,6 +114,25 @@ pub(crate) fn in_layer(uri: String) -> String {
     match layer() {
         Some(name) => format!("{uri}&vfs={}", name.to_string_lossy()),
         None => uri,
+    }
+}
+
+/// What the log of this connection costs; `None` if it has none, or if it is another layer's.
+pub(crate) fn gauge(connection: &Connection) -> Option<Arc<Gauge>> {
+    let mut file: *mut sqlite3_file = std::ptr::null_mut();
+    // SAFETY: SQLite fills in a pointer to a file that lives as long as the connection's log does. It is one of ours only if it
+    // has our methods, and then `open` filled `waiting` in. Nobody uses the connection while we borrow it.
+    unsafe {
+        let code = ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_JOURNAL_POINTER,
+            (&raw mut file).cast(),
+        );
+        if code != ffi::SQLITE_OK || file.is_null() || !std::ptr::eq((*file).pMethods, &METHODS) {
+            return None;
+        }
+        Some(Arc::clone(&parts(file).0.gauge))
     }
 }
 
@@ -185,8 +209,12 @@ unsafe fn flush(waiting: &mut Waiting, real: *mut sqlite3_file) -> c_int {
         return ffi::SQLITE_OK;
     }
     let len = c_int::try_from(waiting.bytes.len()).unwrap_or(0);
+    let begun = (waiting.bytes.len() >= STRETCH / 2).then(Instant::now);
     // SAFETY: as many bytes are there.
     let code = unsafe { beneath!(real, xWrite(waiting.bytes.as_ptr().cast(), len, waiting.at.cast_signed())) };
+    if let Some(begun) = begun {
+        waiting.gauge.wrote(waiting.bytes.len(), begun.elapsed());
+    }
     waiting.bytes.clear();
     code
 }
@@ -196,8 +224,14 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
     unsafe {
         let piece = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(len).unwrap_or(0));
         let (waiting, real) = parts(file);
+        if waiting.gauge.is_late() {
+            return ffi::SQLITE_IOERR_WRITE;
+        }
         if let Some(commits) = commits(piece).filter(|_| !waiting.is_database) {
             waiting.committing = commits;
+        }
+        if !waiting.is_database {
+            waiting.gauge.writes(at.cast_unsigned(), piece.len());
         }
         if !waiting.takes(at.cast_unsigned(), piece.len()) {
             let code = flush(waiting, real);
@@ -206,6 +240,15 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
             }
         }
         waiting.put(at.cast_unsigned(), piece);
+        if waiting.gauge.unsynced() > SYNC_BYTES && !waiting.committing {
+            let code = flush(waiting, real);
+            waiting.gauge.synced();
+            return if code == ffi::SQLITE_OK {
+                beneath!(real, xSync(ffi::SQLITE_SYNC_NORMAL | ffi::SQLITE_SYNC_DATAONLY))
+            } else {
+                code
+            };
+        }
         if waiting.committing { flush(waiting, real) } else { ffi::SQLITE_OK }
     }
 }
@@ -214,6 +257,9 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, 
     // SAFETY: SQLite hands room for `len` bytes, which are copied from inside what waits, and an open file.
     unsafe {
         let (waiting, real) = parts(file);
+        if waiting.gauge.is_late() {
+            return ffi::SQLITE_IOERR_READ;
+        }
         let wanted = usize::try_from(len).unwrap_or(0);
         match waiting.holds(at.cast_unsigned(), wanted) {
             Holds::All(start) => {
@@ -265,8 +311,20 @@ macro_rules! pass_on {
     };
 }
 
+unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: as for the methods below.
+    unsafe {
+        let gauge = &parts(file).0.gauge;
+        if gauge.is_late() {
+            return ffi::SQLITE_IOERR_FSYNC;
+        }
+        gauge.synced();
+        sync_all(file, flags)
+    }
+}
+
 after_flush!(truncate, xTruncate, size: sqlite3_int64);
-after_flush!(sync, xSync, flags: c_int);
+after_flush!(sync_all, xSync, flags: c_int);
 after_flush!(size, xFileSize, out: *mut sqlite3_int64);
 pass_on!(lock, xLock, level: c_int);
 pass_on!(unlock, xUnlock, level: c_int);

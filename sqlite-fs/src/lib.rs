@@ -29,6 +29,7 @@ mod error;
 mod format;
 mod fs;
 mod gather;
+mod gauge;
 mod import;
 mod interrupt;
 mod known;

@@ -21,6 +21,17 @@ impl Quota {
     pub const NAME_MAX: usize = 255;
     /// The deepest tree that the format knows.
     pub const DEPTH_MAX: u32 = 256;
+    /// What a log has beside files: keys, history and the inner pages of tables.
+    const LOG_BESIDE_BYTES: u64 = 32 << 20;
+    /// What one inode takes in the log with its name and their indexes, on average.
+    const LOG_INODE_BYTES: u64 = 1024;
+
+    /// Bytes of the log that one transaction may fill: twice what the files may be, for small ones take up to twice their bytes.
+    /// A page that is changed again stays where it is in the log, so nothing that the quota allows needs more.
+    pub(crate) fn log_max(&self) -> u64 {
+        let inodes = self.inodes.saturating_mul(Self::LOG_INODE_BYTES);
+        self.bytes.saturating_mul(2).saturating_add(inodes).saturating_add(Self::LOG_BESIDE_BYTES)
+    }
 }
 
 impl Default for Quota {

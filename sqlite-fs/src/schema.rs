@@ -49,7 +49,7 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// How long SQLite waits for a program that ignores our lock.
-const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+pub(crate) const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Settings of the writing connection.
 pub(crate) fn tune_writer(
@@ -187,6 +187,14 @@ pub(crate) fn limit_pages(connection: &Connection, quota: &Quota) -> rusqlite::R
     let ceiling = page_ceiling(quota, page_bytes, pages);
     number(&format!("max_page_count={ceiling}"))?;
     Ok(())
+}
+
+/// Bytes of a log that stay on the disk once its pages are in the file.
+const LOG_KEPT_BYTES: u64 = 32 << 20;
+
+/// Lets SQLite cut a long log when it begins a new one.
+pub(crate) fn limit_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA journal_size_limit={LOG_KEPT_BYTES}"), [], |_| Ok(()))
 }
 
 /// What a file says it is.

@@ -8,10 +8,12 @@ mod changes;
 mod data;
 mod names;
 mod nodes;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -21,14 +23,15 @@ pub(crate) use names::SEARCH;
 use crate::calls::OpenCall;
 use crate::clock::Clock;
 use crate::error::{Error, Fault, FsError};
+use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
 use crate::memory::{Memory, MemoryBudget};
 use crate::node::Ino;
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::patience::Patience;
 use crate::quota::{Quota, Usage};
-use crate::rows;
 use crate::side::Side;
+use crate::{gather, rows};
 use changes::Journal;
 use data::Chunks;
 use names::Names;
@@ -61,6 +64,24 @@ pub(crate) type InoMap<V> = HashMap<Ino, V, BuildHasherDefault<InoHasher>>;
 const BYTES_PER_NODE: usize = 512;
 /// The same for one name.
 const BYTES_PER_NAME: usize = 128;
+/// Longer than any commit.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Bytes of a log that are cut off soon after their transaction was rolled back.
+const LONG_LOG: u64 = 64 << 20;
+/// Bytes of contents that one inode, or one name in the list of changes, takes as long as.
+const ROW_BYTES: u64 = 1024;
+/// Inodes that differ from their rows at most: a commit has no more than these to write.
+const CHANGED_NODES: usize = 1024;
+/// Bytes that are removed before somebody looks whether the file has more free pages than used ones.
+const FREED_LOOK: u64 = 16 << 20;
+
+/// Fails once a commit is to be given up.
+fn in_time(until: Option<Instant>) -> Result<(), Fault> {
+    match until {
+        Some(until) if Instant::now() > until => Err(FsError::Interrupted.into()),
+        _ => Ok(()),
+    }
+}
 
 pub(crate) struct Store {
     pub(crate) connection: Connection,
@@ -72,6 +93,8 @@ pub(crate) struct Store {
     pub(crate) side: Option<Side>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
+    /// The call that was finished last: open again if the commit is given up.
+    pub(crate) last_finished: Option<OpenCall>,
     chunk_bytes: usize,
     nodes: InoMap<Node>,
     /// Those of them that differ from their rows: a commit costs what changed, not what is remembered.
@@ -86,6 +109,21 @@ pub(crate) struct Store {
     hole_bytes: u64,
     /// Erased, with rows still there, and their sizes; in order, so that they go in runs.
     doomed: BTreeMap<Ino, u64>,
+    /// What those are together.
+    doomed_bytes: u64,
+    /// The same of the orphans.
+    orphan_bytes: u64,
+    /// Bytes removed since the free pages were last counted.
+    freed_bytes: u64,
+    pub(crate) gauge: Arc<Gauge>,
+    /// The log is longer on the disk than its committed part.
+    pub(crate) is_log_long: bool,
+    /// A long log is left for the next transaction, or for the next open.
+    pub(crate) leaves_log: bool,
+    /// Bytes of the log that one transaction may fill.
+    log_max: u64,
+    /// When the running commit is given up.
+    until: Option<Instant>,
     names: Names,
     chunks: Chunks,
     journal: Journal,
@@ -108,6 +146,7 @@ pub(crate) struct Store {
 pub(crate) struct Mark {
     number: u32,
     orphans: InoMap<Node>,
+    orphan_bytes: u64,
     sparse: HashMap<Ino, u64>,
     journal: Journal,
     usage: Option<Usage>,
@@ -123,8 +162,19 @@ impl Store {
         side: Option<Side>,
         patience: Patience,
     ) -> Self {
+        let gauge = gather::gauge(&connection).unwrap_or_default();
+        gauge.set_syncs(options.durability == Durability::PowerSafe);
         Self {
             connection,
+            doomed_bytes: 0,
+            orphan_bytes: 0,
+            // The last holder of the file may have left it so.
+            freed_bytes: FREED_LOOK,
+            gauge,
+            is_log_long: false,
+            leaves_log: false,
+            log_max: options.quota.log_max(),
+            until: None,
             clock: Arc::clone(&options.clock),
             quota: options.quota,
             cache_bytes: options.cache,
@@ -133,6 +183,7 @@ impl Store {
             side,
             open_calls: Vec::new(),
             next_call: None,
+            last_finished: None,
             chunk_bytes,
             nodes: InoMap::default(),
             changed_nodes: BTreeSet::new(),
@@ -169,6 +220,7 @@ impl Store {
             self.start()?;
         }
         let result = work(self).map_err(|fault| self.patience.explain(fault));
+        self.gauge.set_pending(self.pending());
         if let Err(Fault::Sql(error)) = &result {
             if self.connection.is_autocommit() {
                 self.lost = Some(error.to_string());
@@ -178,7 +230,21 @@ impl Store {
         result
     }
 
+    /// Bytes of rows that a commit would have to write or remove.
+    fn pending(&self) -> u64 {
+        let rows = self.changed_nodes.len() + self.journal.len();
+        let holes = self.hole_bytes.min(data::HOLES_MAX);
+        self.doomed_bytes + self.orphan_bytes + holes + self.chunks.dirty_bytes() + rows as u64 * ROW_BYTES
+    }
+
+    /// Refuses more rows once the transaction has filled its share of the log (T-DOS-07).
+    fn room_in_log(&self) -> Result<(), Fault> {
+        if self.gauge.bytes() > self.log_max { Err(FsError::NoSpace.into()) } else { Ok(()) }
+    }
+
     fn start(&mut self) -> Result<(), Fault> {
+        self.gauge.reset();
+        self.set_leaves_log(false);
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.began = true;
         let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
@@ -205,9 +271,12 @@ impl Store {
         }
     }
 
-    /// Between two statements of a longer operation.
+    /// Between two statements of a longer operation. A commit is not interrupted, it only ends in time.
     fn breathe(&self) -> Result<(), Fault> {
-        if self.interrupter.take() { Err(FsError::Interrupted.into()) } else { Ok(()) }
+        match self.until {
+            None if self.interrupter.take() => Err(FsError::Interrupted.into()),
+            until => in_time(until),
+        }
     }
 
     pub(crate) fn chunk_bytes(&self) -> usize {
@@ -251,6 +320,8 @@ impl Store {
         if self.nodes.len() > self.cache_bytes / BYTES_PER_NODE {
             self.flush()?;
             self.nodes.clear();
+        } else if self.changed_nodes.len() > CHANGED_NODES {
+            self.flush_nodes()?;
         }
         self.trim_names();
         Ok(())
@@ -264,13 +335,56 @@ impl Store {
         if self.began {
             self.interrupter.clear();
             self.patience.refill();
-            if let Err(fault) = self.write_all() {
+            // Far away: a commit is not interrupted.
+            self.until = Instant::now().checked_add(FAR);
+            let written = self.write_all();
+            self.until = None;
+            if let Err(fault) = written {
                 self.rollback();
                 return Err(fault.into());
             }
         }
         self.end();
         Ok(())
+    }
+
+    /// Commits unless that would end after `until`: then everything is taken back but the open calls and the one that was
+    /// finished last, which is open again, and the result is `false`.
+    pub(crate) fn commit_by(&mut self, until: Instant) -> Result<bool, Error> {
+        if self.lost.is_some() || !self.began {
+            return self.commit().map(|()| true);
+        }
+        self.interrupter.clear();
+        self.until = Some(until);
+        self.gauge.limit(Some(until));
+        let written = self.write_all();
+        self.gauge.limit(None);
+        self.until = None;
+        match written {
+            Ok(()) => {
+                self.end();
+                Ok(true)
+            }
+            // A log that failed for another reason after that moment is tried again by whoever records the call.
+            Err(_) if Instant::now() > until => {
+                let finished = self.last_finished.take();
+                self.restart();
+                self.open_calls.extend(finished);
+                Ok(false)
+            }
+            Err(fault) => {
+                self.rollback();
+                Err(fault.into())
+            }
+        }
+    }
+
+    /// Takes everything back but the calls that have begun; the transaction goes on from there.
+    pub(crate) fn restart(&mut self) {
+        let (open_calls, next_call) = (std::mem::take(&mut self.open_calls), self.next_call);
+        self.rollback();
+        self.open_calls = open_calls;
+        self.next_call = next_call;
     }
 
     /// Brings the rows to what a commit would store.
@@ -294,6 +408,7 @@ impl Store {
             // Can only fail when there is nothing to roll back.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
+        self.is_log_long |= self.gauge.bytes() > LONG_LOG;
         if self.began {
             self.forget();
         }
@@ -308,8 +423,11 @@ impl Store {
         self.lost = None;
         self.holds.clear();
         self.orphans.clear();
+        self.orphan_bytes = 0;
         self.journal = Journal::default();
+        self.last_finished = None;
         self.number += 1;
+        self.gauge.reset();
     }
 
     /// Empties the caches; what was not written is gone.
@@ -317,8 +435,11 @@ impl Store {
         self.nodes.clear();
         self.changed_nodes.clear();
         self.orphans.clear();
+        self.orphan_bytes = 0;
         self.sparse.clear();
+        self.hole_bytes = 0;
         self.doomed.clear();
+        self.doomed_bytes = 0;
         self.names = Names::default();
         self.chunks = Chunks::default();
         self.usage = None;
@@ -333,6 +454,7 @@ impl Store {
         Ok(Mark {
             number: self.savepoints,
             orphans: self.orphans.clone(),
+            orphan_bytes: self.orphan_bytes,
             sparse: self.sparse.clone(),
             journal: self.journal.clone(),
             usage: self.usage,
@@ -349,6 +471,7 @@ impl Store {
         self.next_ino = next_ino;
         self.next_call = next_call;
         self.orphans = mark.orphans.clone();
+        self.orphan_bytes = mark.orphan_bytes;
         self.sparse = mark.sparse.clone();
         self.journal = mark.journal.clone();
         self.usage = mark.usage;

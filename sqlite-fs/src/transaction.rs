@@ -1,6 +1,7 @@
 //! One command's view of the database: everything it does becomes visible together, or not at all.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::calls::Calls;
 use crate::clock::Clock;
@@ -51,10 +52,57 @@ impl Transaction {
         if let Some(side) = &mut store.side {
             side.clear();
         }
-        self.shared.after_commit();
-        self.shared.make_compact(&store);
-        self.shared.return_store(store);
+        self.shared.end(store);
         result
+    }
+
+    /// Commits if that can be done by `until`. If not, everything is taken back except the calls that have begun, and the
+    /// transaction is returned to resume from there. The call that was finished last is open again.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// # let database = sqlite_fs::Database::options().open()?;
+    /// let transaction = database.begin(None)?;
+    /// transaction.fs().write("/large", vec![7; 20 << 20])?;
+    /// let long_ago = Instant::now() - std::time::Duration::from_secs(1);
+    /// let transaction = transaction.commit_by(long_ago)?.expect("it is too late");
+    /// assert!(!transaction.fs().exists("/large")?);
+    /// # Ok::<(), sqlite_fs::Error>(())
+    /// ```
+    pub fn commit_by(self, until: Instant) -> Result<Option<Self>, Error> {
+        let mut place = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = place.as_mut().ok_or(Error::Busy)?;
+        let committed = store.commit_by(until);
+        if let Ok(false) = committed {
+            drop(place);
+            return Ok(Some(self));
+        }
+        if let Some(mut store) = place.take() {
+            if let Some(side) = &mut store.side {
+                side.clear();
+            }
+            self.shared.end(store);
+        }
+        committed.map(|_| None)
+    }
+
+    /// Lets a long log of this transaction stay beside the file, instead of being copied into it at once: for a caller whose time
+    /// is over. The next transaction has it copied, and so has the next process that opens the file; until then both files belong
+    /// together.
+    pub fn leave_log(&self) -> Result<(), Error> {
+        self.with(|store| {
+            store.set_leaves_log(true);
+            Ok(())
+        })
+    }
+
+    /// Takes everything back except the calls that have begun. Unlike [`rollback_to`](Self::rollback_to) this needs no memory
+    /// for what was there before.
+    pub fn restart(&self) -> Result<(), Error> {
+        self.with(|store| {
+            store.restart();
+            Ok(())
+        })
     }
 
     /// Takes the times of files and calls from another clock until it is told otherwise or ends; `None`: the database's own.
@@ -261,7 +309,12 @@ impl Transaction {
 
     /// What this transaction changed so far, by path; at most about 10 000.
     pub fn changes(&self) -> Result<Vec<Change>, FsError> {
-        self.run(Store::changes)
+        self.run(|store| Ok(store.changes(None)?.0))
+    }
+
+    /// The same as far as it can be listed by `until`, and whether that is all.
+    pub fn changes_by(&self, until: Instant) -> Result<(Vec<Change>, bool), FsError> {
+        self.run(|store| store.changes(Some(until)))
     }
 }
 
@@ -313,6 +366,6 @@ impl Drop for Transaction {
             }
             store.rollback();
         }
-        self.shared.return_store(store);
+        self.shared.end(store);
     }
 }

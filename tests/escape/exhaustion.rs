@@ -124,6 +124,48 @@ fn t_dos_07_the_disk_is_bounded() {
     assert_eq!(sandbox.bash("echo fits > /tmp/x; cat /tmp/x").unwrap().stdout, b"fits\n");
 }
 
+// What a script writes and removes again and again; the log beside the database is watched while it runs.
+#[test]
+fn t_dos_07_what_is_written_and_removed_takes_no_room() {
+    for (script, overrides, ends) in [
+        ("for i in {1..40}; do head -c 15M /dev/zero > f; rm f; done", Overrides::default(), None),
+        ("for i in {1..40}; do head -c 15M /dev/zero > f; : > f; done", Overrides::default(), None),
+        ("for i in {1..40}; do head -c 15M /dev/zero > g; mv g f; done", Overrides::default(), None),
+        ("for i in {1..40}; do { rm f; head -c 15M /dev/zero >&9; } 9> f; done", Overrides::default(), None),
+        (
+            "while :; do python3 -c 'while 1: open(\"f\", \"wb\").write(bytes(15 << 20))'; done",
+            wall(1_500),
+            Some(LimitName::Wall),
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let sandbox = runtime::Sandbox::builder().host(super::host()).preset(Preset::Strict).database(&path).open().unwrap();
+        let child = sandbox.spawn(Command::bash(script).limits(overrides)).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let (output, log) = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| {
+                let mut most = 0;
+                while !done.load(std::sync::atomic::Ordering::Acquire) {
+                    most = most.max(std::fs::metadata(directory.path().join("a.db-wal")).map_or(0, |log| log.len()));
+                    std::thread::yield_now();
+                }
+                most
+            });
+            let output = child.wait().unwrap();
+            done.store(true, std::sync::atomic::Ordering::Release);
+            (output, watching.join().unwrap())
+        });
+        assert_eq!((limit(&output), text(&output).as_str()), (ends, ""), "{script}");
+        assert!(log < 96 << 20, "{script}: {log} bytes of log");
+        assert_eq!(sandbox.check().unwrap(), [], "{script}");
+        drop(sandbox);
+        let size = std::fs::metadata(&path).unwrap().len();
+        assert!(size < 48 << 20, "{script}: {size} bytes");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{script}: only the database is left");
+    }
+}
+
 #[test]
 fn t_dos_08_patterns_that_explode_end() {
     for script in [

@@ -1,9 +1,11 @@
 //! What a run changed inside of a file, as a unified diff: for small texts only, and only so much of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use similar::TextDiff;
 use sqlite_fs::{Change, ChangeKind, Database, Reader, Transaction};
+
+use crate::clock;
 
 /// A larger file is only named.
 const FILE_BYTES: u64 = 32 << 10;
@@ -11,8 +13,8 @@ const FILE_BYTES: u64 = 32 << 10;
 /// Diffs of one run together; what comes after is only named.
 const ALL_BYTES: usize = 16 << 10;
 
-/// Two texts that have nothing in common are not worth more time: the rest of them is then shown as replaced.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// With less time than this left, a file is only named.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Bytes that one run may have compared: what is worth showing is found in the first files, or not at all. Together with the time for
 /// each this bounds how long all diffs of a command take.
@@ -27,11 +29,14 @@ pub(super) struct Diffs<'a> {
     now: &'a Transaction,
     room: usize,
     left: u64,
+    until: Instant,
 }
 
 impl<'a> Diffs<'a> {
-    pub(super) fn new(database: &Database, now: &'a Transaction) -> Self {
-        Self { before: database.reader().ok(), now, room: ALL_BYTES, left: COMPARED_BYTES }
+    /// All of it together takes no longer than `until`: the rest of two texts that have nothing in common is then shown as
+    /// replaced.
+    pub(super) fn new(database: &Database, now: &'a Transaction, until: Instant) -> Self {
+        Self { before: database.reader().ok(), now, room: ALL_BYTES, left: COMPARED_BYTES, until }
     }
 
     /// The diff of one changed file; `None` for what is new (its content is there to be read), not text, or too large.
@@ -41,6 +46,10 @@ impl<'a> Diffs<'a> {
             || self.room == 0
             || self.left == 0
         {
+            return None;
+        }
+        let patience = self.until.saturating_duration_since(clock::now());
+        if patience < SHORTEST {
             return None;
         }
         let before = self.before.as_ref()?.fs();
@@ -56,7 +65,7 @@ impl<'a> Diffs<'a> {
             _ => self.now.fs().read(&change.path).ok()?,
         };
         let (old, new) = (text(old)?, text(new)?);
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_str(), new.as_str());
+        let diff = TextDiff::configure().timeout(patience).diff_lines(old.as_str(), new.as_str());
         let diff = diff.unified_diff().context_radius(CONTEXT).to_string();
         if diff.is_empty() || diff.len() > self.room {
             return None;

@@ -13,8 +13,10 @@ use sqlite_fs::Interrupter;
 
 use super::Engines;
 
-/// How often a computing guest looks up. Bounds how late a deadline is noticed (T-DOS-01).
+/// How often a computing guest looks up, unless a deadline comes first (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
+/// How often it does once its command is overdue.
+const OVERDUE_TICK: Duration = Duration::from_millis(1);
 
 /// Advances the epoch while somebody wants it.
 pub(super) struct Ticker {
@@ -27,10 +29,10 @@ pub(super) struct Ticker {
 #[derive(Default)]
 struct Running(Mutex<Vec<Watched>>);
 
-/// A command that runs: whether it should be over, and how to reach it inside the database (T-DOS-14).
+/// A command that runs: how much time it has left, and how to reach it inside the database (T-DOS-14).
 struct Watched {
     number: u64,
-    is_overdue: Box<dyn Fn() -> bool + Send>,
+    left: Box<dyn Fn() -> Duration + Send>,
     interrupter: Interrupter,
 }
 
@@ -52,10 +54,10 @@ impl Ticker {
         Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engines }
     }
 
-    /// Ticks until the guard is dropped; interrupts the database once the command is overdue.
-    pub(super) fn start(&self, is_overdue: impl Fn() -> bool + Send + 'static, interrupter: Interrupter) -> Ticking<'_> {
+    /// Ticks until the guard is dropped; interrupts the database once the command has no time left.
+    pub(super) fn start(&self, left: impl Fn() -> Duration + Send + 'static, interrupter: Interrupter) -> Ticking<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.running.lock().push(Watched { number, is_overdue: Box::new(is_overdue), interrupter });
+        self.running.lock().push(Watched { number, left: Box::new(left), interrupter });
         self.thread.get_or_init(|| thread::spawn(self.ticks()).thread().clone()).unpark();
         Ticking { ticker: self, number }
     }
@@ -74,17 +76,27 @@ impl Ticker {
 fn tick(running: &Weak<Running>, engines: &Engines) {
     while let Some(running) = running.upgrade() {
         let watched = running.lock();
-        let idle = watched.is_empty();
-        watched.iter().filter(|one| (one.is_overdue)()).for_each(|one| one.interrupter.interrupt());
+        let next = watched.iter().map(next_look).min();
         drop(watched);
         drop(running);
-        if idle {
-            thread::park();
-        } else {
-            thread::sleep(TICK);
-            engines.increment_epoch();
+        match next {
+            None => thread::park(),
+            Some(next) => {
+                thread::sleep(next);
+                engines.increment_epoch();
+            }
         }
     }
+}
+
+/// Interrupts a command that is overdue, and answers when to look at it again: no later than at its deadline.
+fn next_look(one: &Watched) -> Duration {
+    let left = (one.left)();
+    if left.is_zero() {
+        one.interrupter.interrupt();
+        return OVERDUE_TICK;
+    }
+    left.min(TICK)
 }
 
 impl Drop for Ticking<'_> {
@@ -102,5 +114,19 @@ impl Drop for Ticker {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_look_is_no_later_than_the_deadline() {
+        let watched = |left: Duration| Watched { number: 0, left: Box::new(move || left), interrupter: Interrupter::default() };
+        let micros = Duration::from_micros;
+        assert_eq!(next_look(&watched(Duration::from_secs(9))), TICK);
+        assert_eq!(next_look(&watched(micros(700))), micros(700));
+        assert_eq!(next_look(&watched(Duration::ZERO)), OVERDUE_TICK);
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Meter {
     deadline: Instant,
     preparing: AtomicU64,
     excused_nanos: AtomicU64,
+    reserved_nanos: AtomicU64,
     fuel_used: AtomicU64,
     memory: AtomicU64,
     memory_peak: AtomicU64,
@@ -58,6 +59,10 @@ pub struct Usage {
     pub bytes_written: u64,
 }
 
+fn whole_millis(time: Duration) -> WallTime {
+    WallTime(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
+}
+
 fn as_micros<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }
@@ -87,6 +92,7 @@ impl Meter {
             limits,
             preparing: AtomicU64::new(0),
             excused_nanos: AtomicU64::new(0),
+            reserved_nanos: AtomicU64::new(0),
             fuel_used: AtomicU64::new(0),
             memory: AtomicU64::new(0),
             memory_peak: AtomicU64::new(0),
@@ -108,9 +114,29 @@ impl Meter {
         &self.limits
     }
 
-    /// When the wall clock runs out.
+    /// When the wall clock runs out for the command's processes: what it takes to store their changes is part of its time.
     pub(crate) fn deadline(&self) -> Instant {
+        let end = self.end();
+        end.checked_sub(self.reserved()).unwrap_or(end).max(self.started)
+    }
+
+    /// When the wall clock runs out for the command with all that belongs to it.
+    pub(crate) fn end(&self) -> Instant {
         self.deadline + Duration::from_nanos(self.excused_nanos.load(Ordering::Acquire))
+    }
+
+    /// Sets aside time at the end, to store what the processes have changed so far.
+    pub(crate) fn reserve(&self, time: Duration) {
+        self.reserved_nanos.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn reserved(&self) -> Duration {
+        Duration::from_nanos(self.reserved_nanos.load(Ordering::Relaxed))
+    }
+
+    /// Time that the command's processes have left; none while the clock stands still and nobody knows.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        (self.preparing.load(Ordering::Acquire) == 0).then(|| self.deadline().saturating_duration_since(clock::now()))
     }
 
     /// Whether the wall clock has run out, without that being a met limit yet.
@@ -155,8 +181,18 @@ impl Meter {
         if !self.is_overdue() {
             return Ok(());
         }
-        let used = WallTime(Duration::from_millis(u64::try_from((now - self.started).as_millis()).unwrap_or(u64::MAX)));
-        Err(self.reach(LimitName::Wall, self.limits.wall.to_string(), used.to_string()))
+        let reserved = whole_millis(self.reserved());
+        let mut used = whole_millis(now - self.started).to_string();
+        if !reserved.0.is_zero() {
+            used = format!("{used} and {reserved} reserved to store its changes");
+        }
+        Err(self.reach(LimitName::Wall, self.limits.wall.to_string(), used))
+    }
+
+    /// The limit of a command whose changes could not be stored in time, and were rolled back.
+    pub(crate) fn too_late_to_store(&self) -> LimitReached {
+        let used = whole_millis(clock::now() - self.started).to_string();
+        LimitReached { limit: LimitName::Wall, value: self.limits.wall.to_string(), used, rolled_back: true }
     }
 
     /// Takes memory, or refuses and takes nothing.
@@ -301,7 +337,7 @@ impl Meter {
 
     // The first limit met is the one that is told; later ones follow from it.
     fn reach(&self, limit: LimitName, value: String, used: String) -> LimitReached {
-        self.reached.get_or_init(|| LimitReached { limit, value, used }).clone()
+        self.reached.get_or_init(|| LimitReached { limit, value, used, rolled_back: false }).clone()
     }
 }
 
@@ -364,6 +400,21 @@ mod tests {
             assert!(!meter.is_overdue_at(end + MOMENT), "{preset:?}: the clock stands still");
             drop(paused);
         }
+    }
+
+    // T-DOS-02: time to store the changes is taken from the processes, not added to the command's.
+    #[test]
+    fn t_dos_02_processes_end_earlier_by_what_storing_their_changes_takes() {
+        let meter = meter(Overrides::default());
+        let end = meter.end();
+        meter.reserve(Duration::from_secs(2));
+        assert_eq!((meter.end(), meter.deadline()), (end, end - Duration::from_secs(2)));
+        assert!(!meter.is_overdue_at(meter.deadline()) && meter.is_overdue_at(end - Duration::from_secs(1)));
+        meter.reserve(Duration::from_secs(100));
+        let reached = meter.check_time().unwrap_err();
+        assert!(reached.to_string().ends_with("and 100 s reserved to store its changes used"), "{reached}");
+        meter.reserve(Duration::ZERO);
+        assert_eq!(meter.deadline(), end);
     }
 
     #[test]

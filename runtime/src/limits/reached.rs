@@ -13,6 +13,8 @@ pub struct LimitReached {
     pub value: String,
     /// What the command had used or asked for, with its unit.
     pub used: String,
+    /// Whether the command's changes were rolled back because they could not be stored in time; otherwise they were kept.
+    pub rolled_back: bool,
 }
 
 impl LimitReached {
@@ -52,6 +54,7 @@ impl fmt::Display for LimitReached {
             LimitName::LoopIterations => write!(f, "too many iterations ({}) in one loop", self.value),
             LimitName::Commands => write!(f, "too many commands executed (>{})", self.value),
             limit => write!(f, "limit `{limit}` reached: {} allowed, {} used", self.value, self.used),
-        }
+        }?;
+        if self.rolled_back { f.write_str("; the changes could not be stored in time and were rolled back") } else { Ok(()) }
     }
 }

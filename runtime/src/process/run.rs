@@ -13,6 +13,7 @@ use guests::Entry;
 use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::descriptor::Descriptors;
+use super::reaping::let_go;
 use super::state::{Start, pay_fuel, settle_fuel};
 use super::{Ended, Fault, Pid, Process, State, Tree, program, report};
 use crate::Error;
@@ -121,7 +122,10 @@ fn run(image: Image) -> Ended {
         },
     };
     loop {
-        let (Ended::Exec(exec), store) = ended else { return ended.0 };
+        let (Ended::Exec(exec), store) = ended else {
+            let_go(ended.1);
+            return ended.0;
+        };
         let mut state = store.into_data();
         if apply(&mut state.descriptors, &exec.actions).is_err() {
             return Ended::Exit(126);

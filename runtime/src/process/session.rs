@@ -11,6 +11,7 @@ use abi::WaitStatus;
 use wasmtime::{AsContextMut, Instance, Store};
 
 use super::descriptor::{Descriptors, Object, OpenFile};
+use super::reaping::let_go;
 use super::run::{call_entry, call_with_text, finish, instantiate};
 use super::state::{Start, settle_fuel};
 use super::{Ended, Fault, Process, State, Tree};
@@ -25,8 +26,8 @@ pub(crate) struct Kept {
 
 /// Where an instance is between two commands.
 pub(crate) struct Idle {
-    tree: Arc<Tree>,
-    process: Arc<Process>,
+    pub(super) tree: Arc<Tree>,
+    pub(super) process: Arc<Process>,
 }
 
 impl Idle {
@@ -112,12 +113,19 @@ fn enter(
     match result {
         // Returned: the guest's own stack is empty.
         Ok(code) => Ok((code, Some(Kept { store, instance }))),
-        Err(ended) => Err(ended),
+        Err(ended) => {
+            let_go(store);
+            Err(ended)
+        }
     }
 }
 
+/// A descriptor of a process that can touch nothing.
+pub(super) fn nothing() -> Arc<OpenFile> {
+    OpenFile::new(Object::Device(Device::Null), true, true, false)
+}
+
 fn put_aside(mut kept: Kept, idle: &Idle) -> Option<Kept> {
-    let nothing = || OpenFile::new(Object::Device(Device::Null), true, true, false);
     let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
     let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
     let (tree, process) = (Arc::clone(&idle.tree), Arc::clone(&idle.process));

@@ -8,7 +8,7 @@ use abi::{Errno, WaitStatus, Waited};
 use super::pipe::Fifos;
 use super::table::{FIRST, Table};
 use super::wait::block;
-use super::{Fault, KeptState, Pid, Process, Turns, WaitFor};
+use super::{Fault, KeptState, Pid, Process, Reaping, Turns, WaitFor};
 use sqlite_fs::{MemoryBudget, Transaction};
 
 use crate::Error;
@@ -37,6 +37,8 @@ pub(crate) struct Tree {
     pub(crate) run: i64,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
+    /// The memories that their processes left.
+    pub(crate) reaping: Arc<Reaping>,
     /// Whose turn it is, in a deterministic run.
     pub(crate) turns: Option<Turns>,
     /// The pipes with names that are open.
@@ -55,6 +57,8 @@ pub(crate) struct Outside {
     pub(crate) run: i64,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
+    /// The memories that processes of the sandbox left.
+    pub(crate) reaping: Arc<Reaping>,
 }
 
 /// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
@@ -118,7 +122,7 @@ impl Alive {
 impl Tree {
     /// A command without processes.
     pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random, outside: Outside) -> Arc<Self> {
-        let Outside { tools, run, session } = outside;
+        let Outside { tools, run, session, reaping } = outside;
         let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
@@ -129,6 +133,7 @@ impl Tree {
             tools,
             run,
             session,
+            reaping,
             turns,
             fifos: Fifos::default(),
             table: Mutex::default(),

@@ -299,6 +299,7 @@ impl Builder {
             root_alias,
             tools,
             interpreters,
+            reaping: Arc::default(),
             world,
         };
         sandbox.prepare_mount_points()?;

@@ -1,6 +1,7 @@
 //! Hostile programs against the host: each probe of `guests/probes`, under tight limits.
 
 mod fuzz;
+mod storing;
 mod wasi;
 
 use std::time::Duration;

@@ -81,6 +81,16 @@ impl Finished {
     }
 }
 
+/// Rows that no longer wait.
+pub(super) struct Waited(Vec<Finished>);
+
+impl Waited {
+    /// Writes the rows into a transaction.
+    pub(super) fn write(&self, transaction: &Transaction) -> Result<(), Error> {
+        self.0.iter().try_for_each(|finished| finished.write(transaction, None))
+    }
+}
+
 /// A sandbox's database with the rows that wait for it. The last clone to go writes what still waits.
 #[derive(Clone)]
 pub(super) struct Recorded(Arc<Inner>);
@@ -150,7 +160,7 @@ impl Recorded {
 
     fn keep(&self, transaction: Transaction, call: Call, answer: Value, overlay: &OverlayChanges) -> Result<(), Error> {
         self.write_waiting(&transaction)?;
-        let changes = history::changes_json(self.database(), &transaction, overlay)?;
+        let changes = history::changes_json(self.database(), &transaction, overlay, history::CHANGES_TIME)?;
         call.finish(Ok(answer)).write(&transaction, changes.as_deref())?;
         Ok(transaction.commit()?)
     }
@@ -174,10 +184,11 @@ impl Recorded {
         }
     }
 
-    /// Writes the waiting rows into a transaction that is going on anyway.
-    pub(super) fn write_waiting(&self, transaction: &Transaction) -> Result<(), Error> {
-        let waiting = std::mem::take(&mut *self.0.waiting());
-        waiting.iter().try_for_each(|finished| finished.write(transaction, None))
+    /// Writes the waiting rows into a transaction that is going on anyway, and returns them in case it is rolled back.
+    pub(super) fn write_waiting(&self, transaction: &Transaction) -> Result<Waited, Error> {
+        let waited = Waited(std::mem::take(&mut *self.0.waiting()));
+        waited.write(transaction)?;
+        Ok(waited)
     }
 
     /// Writes the waiting rows now, unless a command is running or the database is for reading only: then they wait on.

@@ -1,6 +1,7 @@
 //! What a transaction changed, for the history.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 use super::Store;
 use crate::error::{Fault, FsError};
@@ -8,6 +9,8 @@ use crate::node::{FileType, Ino, ROOT};
 
 /// Changes that are listed; what comes after is not.
 const CHANGES_MAX: usize = 10_000;
+/// Paths that are looked up between two looks at the clock.
+const LOOK_EVERY: u32 = 16;
 
 /// What happened to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +59,11 @@ impl Journal {
     /// A directory has moved: paths below it are others now.
     pub(super) fn directory_moved(&mut self) {
         self.last_dir = None;
+    }
+
+    /// How many there are to be listed.
+    pub(super) fn len(&self) -> usize {
+        self.names.len() + self.content.len() + self.attributes.len()
     }
 
     pub(super) fn attributes(&mut self, ino: Ino) {
@@ -121,14 +129,27 @@ impl Store {
         Ok(Some(path))
     }
 
-    pub(crate) fn changes(&mut self) -> Result<Vec<Change>, Fault> {
+    /// What changed, as far as it can be listed by `until`, and whether that is all.
+    pub(crate) fn changes(&mut self, until: Option<Instant>) -> Result<(Vec<Change>, bool), Fault> {
         let journal = self.journal.clone();
+        let mut looked_up = 0_u32;
+        let mut is_time_over = move || {
+            looked_up += 1;
+            looked_up.is_multiple_of(LOOK_EVERY) && until.is_some_and(|until| Instant::now() > until)
+        };
+        let mut is_complete =
+            journal.names.len() < CHANGES_MAX && journal.content.len() < CHANGES_MAX && journal.attributes.len() < CHANGES_MAX;
         let mut names: Vec<(&String, &Option<Ino>)> = journal.names.iter().collect();
         names.sort_unstable();
         let was: HashMap<Ino, &String> = names.iter().filter_map(|(path, before)| before.map(|ino| (ino, *path))).collect();
         let mut now: HashMap<&String, Option<Ino>> = HashMap::new();
-        for (path, _) in &names {
+        for (at, (path, _)) in names.iter().enumerate() {
             now.insert(path, self.walk(path)?);
+            if is_time_over() {
+                names.truncate(at + 1);
+                is_complete = false;
+                break;
+            }
         }
         let mut changes = Vec::new();
         let mut listed = HashSet::new();
@@ -158,6 +179,10 @@ impl Store {
         }
         for (inodes, kind) in [(&journal.content, ChangeKind::Modified), (&journal.attributes, ChangeKind::Attributes)] {
             for &ino in inodes {
+                if is_time_over() {
+                    is_complete = false;
+                    break;
+                }
                 if listed.contains(&ino) || self.orphans.contains_key(&ino) {
                     continue;
                 }
@@ -174,7 +199,7 @@ impl Store {
             }
         }
         changes.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(changes)
+        Ok((changes, is_complete))
     }
 
     /// The inode at an absolute path of plain names.

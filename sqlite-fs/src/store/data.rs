@@ -5,7 +5,7 @@ use std::hash::BuildHasherDefault;
 
 use rusqlite::params;
 
-use super::{InoHasher, InoMap, Store};
+use super::{InoHasher, InoMap, Store, in_time};
 use crate::error::{Fault, FsError};
 use crate::node::Ino;
 use crate::rows::{self, signed};
@@ -13,13 +13,22 @@ use crate::rows::{self, signed};
 /// What an entry costs beside its bytes.
 const ENTRY_BYTES: usize = 128;
 /// Bytes that are removed or filled up between two looks at the interrupt, in whole chunks.
-const STEP_BYTES: u64 = 16 << 20;
+const STEP_BYTES: u64 = 8 << 20;
 /// Bytes of holes that wait for their rows; a commit has no more than these to add.
-const HOLES_MAX: u64 = 64 << 20;
+pub(super) const HOLES_MAX: u64 = 4 << 20;
+/// Bytes of chunks that wait for their rows, likewise.
+const DIRTY_MAX: usize = 4 << 20;
 
 struct Chunk {
     data: Vec<u8>,
     dirty: bool,
+}
+
+impl Chunk {
+    /// Memory that it takes.
+    fn cost(&self) -> usize {
+        self.data.capacity() + ENTRY_BYTES
+    }
 }
 
 type ChunkMap = HashMap<u64, Chunk, BuildHasherDefault<InoHasher>>;
@@ -31,6 +40,8 @@ pub(super) struct Chunks {
     /// Files with chunks that differ from their rows.
     changed: BTreeSet<Ino>,
     bytes: usize,
+    /// What of that differs from its rows.
+    dirty: usize,
     /// The chunk that a part was read of last.
     looked_into: Option<(Ino, u64)>,
 }
@@ -45,14 +56,27 @@ impl Chunks {
         let chunk = self.files.get_mut(&ino)?.get_mut(&index)?;
         if !std::mem::replace(&mut chunk.dirty, true) {
             self.changed.insert(ino);
+            self.dirty += chunk.cost();
         }
         Some(chunk)
     }
 
+    /// A changed chunk has taken more memory.
+    fn grew(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.dirty += bytes;
+    }
+
+    pub(super) fn dirty_bytes(&self) -> u64 {
+        self.dirty as u64
+    }
+
     fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>) {
-        self.bytes += data.capacity() + ENTRY_BYTES;
-        if let Some(old) = self.files.entry(ino).or_default().insert(index, Chunk { data, dirty: false }) {
-            self.bytes -= old.data.capacity() + ENTRY_BYTES;
+        let chunk = Chunk { data, dirty: false };
+        self.bytes += chunk.cost();
+        if let Some(old) = self.files.entry(ino).or_default().insert(index, chunk) {
+            self.bytes -= old.cost();
+            self.dirty = self.dirty.saturating_sub(if old.dirty { old.cost() } else { 0 });
         }
     }
 
@@ -65,7 +89,8 @@ impl Chunks {
         chunks.retain(|&index, chunk| {
             let kept = keep(index);
             if !kept {
-                self.bytes -= chunk.data.capacity() + ENTRY_BYTES;
+                self.bytes -= chunk.cost();
+                self.dirty = self.dirty.saturating_sub(if chunk.dirty { chunk.cost() } else { 0 });
             }
             kept
         });
@@ -120,6 +145,9 @@ impl Store {
     }
 
     fn make_room(&mut self) -> Result<(), Fault> {
+        if self.chunks.dirty > DIRTY_MAX {
+            self.flush_chunks()?;
+        }
         if self.chunks.bytes > self.cache_bytes {
             self.flush_chunks()?;
             self.chunks = Chunks::default();
@@ -203,6 +231,9 @@ impl Store {
         if let Some(usage) = &mut self.usage {
             usage.bytes = usage.bytes.saturating_sub(old).saturating_add(size);
         }
+        if self.orphans.contains_key(&ino) {
+            self.orphan_bytes = self.orphan_bytes.saturating_sub(old).saturating_add(size);
+        }
         Ok(())
     }
 
@@ -227,7 +258,8 @@ impl Store {
             if let Some(chunk) = self.chunks.changing(ino, tail) {
                 let before = chunk.data.capacity();
                 chunk.data.resize(len, 0);
-                self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, tail));
+                let grown = chunk_growth(before, self.chunks.get(ino, tail));
+                self.chunks.grew(grown);
             }
         }
         let first_whole = old.div_ceil(self.chunk_bytes as u64);
@@ -245,6 +277,7 @@ impl Store {
         if bytes.is_empty() {
             return Ok(0);
         }
+        self.room_in_log()?;
         let wanted = offset.checked_add(bytes.len() as u64).ok_or(FsError::FileTooBig)?;
         let (end, stop) = self.charge(ino, wanted)?;
         let size = self.file(ino)?.stat.size;
@@ -307,7 +340,8 @@ impl Store {
                 out.copy_from_slice(input);
             }
         }
-        self.chunks.bytes += chunk_growth(before, self.chunks.get(ino, part.index));
+        let grown = chunk_growth(before, self.chunks.get(ino, part.index));
+        self.chunks.grew(grown);
         Ok(())
     }
 
@@ -323,6 +357,7 @@ impl Store {
             if size > self.quota.file_size {
                 return Err(FsError::FileTooBig.into());
             }
+            self.room_in_log()?;
             let (end, stop) = self.charge(ino, size)?;
             if end < size {
                 return Err(stop.into());
@@ -365,6 +400,7 @@ impl Store {
             self.chunks.retain(ino, |index| index < keep);
             if has_data && keep < old.div_ceil(self.chunk_bytes as u64) {
                 self.delete_chunks(ino, keep)?;
+                self.freed_bytes = self.freed_bytes.saturating_add(old - size);
             }
             let tail = size / self.chunk_bytes as u64;
             let len = self.chunk_len(size, tail);
@@ -372,7 +408,10 @@ impl Store {
                 self.load(ino, tail)?;
                 if let Some(chunk) = self.chunks.changing(ino, tail) {
                     // A missing row is a hole: it becomes the zeros it stands for.
+                    let before = chunk.data.capacity();
                     chunk.data.resize(len, 0);
+                    let grown = chunk_growth(before, self.chunks.get(ino, tail));
+                    self.chunks.grew(grown);
                 }
             }
             if size == 0 {
@@ -392,8 +431,9 @@ impl Store {
     }
 
     pub(super) fn flush_chunks(&mut self) -> Result<(), Fault> {
-        // A file leaves the list when all of it is written: an interrupted flush is gone on with.
+        // A file leaves the list when all of it is written, so that an interrupted flush can resume.
         while let Some(&ino) = self.chunks.changed.first() {
+            in_time(self.until)?;
             let Some(chunks) = self.chunks.files.get_mut(&ino) else {
                 self.chunks.changed.remove(&ino);
                 continue;
@@ -404,6 +444,7 @@ impl Store {
             for (index, chunk) in dirty {
                 put_chunk(&self.connection, ino, index, &chunk.data)?;
                 chunk.dirty = false;
+                self.chunks.dirty = self.chunks.dirty.saturating_sub(chunk.cost());
                 if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
                     node.has_data = true;
                 }

@@ -160,12 +160,14 @@ impl Store {
         }
         match self.find(dir, name)? {
             Some(_) => Err(FsError::Exists.into()),
-            None => Ok(()),
+            None => {
+                self.hold_memory(ENTRY_BYTES)?;
+                self.room_in_log()
+            }
         }
     }
 
     fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
-        self.hold_memory(ENTRY_BYTES)?;
         self.note_name(dir, name, None)?;
         self.connection.prepare_cached("INSERT INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?.execute(params![
             name,

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::Store;
+use super::{CHANGED_NODES, Store, in_time};
 use crate::error::{Fault, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat};
 use crate::rows::{self, signed, split};
@@ -11,7 +11,11 @@ use crate::rows::{self, signed, split};
 const RELATIME_NANOS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// Bytes of files whose rows one statement removes, so that none runs long.
-const DOOMED_BYTES: u64 = 32 << 20;
+const DOOMED_BYTES: u64 = 8 << 20;
+/// Erased files that wait for their rows to be removed, and their bytes: rows that nobody can reach take room that nobody is
+/// charged for (T-DOS-07).
+const DOOMED_MAX: usize = 1024;
+const DOOMED_BYTES_MAX: u64 = 4 << 20;
 
 /// An inode in memory.
 #[derive(Clone, Debug)]
@@ -48,6 +52,9 @@ impl Store {
 
     /// The inode, to be changed: it will be written back.
     pub(super) fn node_to_change(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
+        if self.changed_nodes.len() > CHANGED_NODES {
+            self.flush_nodes()?;
+        }
         self.node(ino)?;
         // One that nothing names any more has no row.
         match self.orphans.contains_key(&ino) {
@@ -98,6 +105,7 @@ impl Store {
         if usage.inodes >= self.quota.inodes {
             return Err(FsError::NoSpace.into());
         }
+        self.room_in_log()?;
         let ino = self.next_ino()?;
         self.trim()?;
         self.next_ino = Some(ino + 1);
@@ -180,11 +188,13 @@ impl Store {
             if node.stored {
                 self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
             }
+            self.orphan_bytes += node.stat.size;
             self.orphans.insert(ino, Node { stored: false, ..node });
+            Ok(())
         } else {
             self.erase(&node);
+            self.trim_doomed()
         }
-        Ok(())
     }
 
     /// Forgets an inode without names; its rows go with the next flush, many at a time.
@@ -195,6 +205,7 @@ impl Store {
         self.names.forget_place(ino);
         if node.stored || node.has_data || node.stat.file_type() == FileType::Symlink {
             self.doomed.insert(ino, node.stat.size);
+            self.doomed_bytes += node.stat.size;
         }
         if let Some(usage) = &mut self.usage {
             usage.inodes = usage.inodes.saturating_sub(1);
@@ -204,26 +215,68 @@ impl Store {
         }
     }
 
-    /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers.
+    /// Keeps what waits to be removed within its bounds. An interrupt only puts the rest off: the file itself is erased.
+    fn trim_doomed(&mut self) -> Result<(), Fault> {
+        if self.doomed.len() <= DOOMED_MAX && self.doomed_bytes <= DOOMED_BYTES_MAX {
+            return Ok(());
+        }
+        match self.flush_doomed() {
+            Err(Fault::Fs(FsError::Interrupted)) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers. Each leaves the list when
+    /// it is gone, so that an interrupted flush can resume.
     pub(super) fn flush_doomed(&mut self) -> Result<(), Fault> {
-        let mut doomed = std::mem::take(&mut self.doomed).into_iter().peekable();
-        while let Some((first, mut bytes)) = doomed.next() {
-            let mut last = first;
-            while let Some((ino, size)) =
-                doomed.next_if(|(ino, size)| *ino == last + 1 && bytes.saturating_add(*size) <= DOOMED_BYTES)
-            {
-                last = ino;
-                bytes = bytes.saturating_add(size);
+        while let Some((&first, &size)) = self.doomed.first_key_value() {
+            if size > DOOMED_BYTES {
+                self.shorten_doomed(first, size)?;
+            } else {
+                self.remove_doomed(first)?;
             }
-            for statement in [
-                "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",
-                "DELETE FROM fs_data WHERE ino BETWEEN ?1 AND ?2",
-                "DELETE FROM fs_symlink WHERE ino BETWEEN ?1 AND ?2",
-            ] {
-                self.connection.prepare_cached(statement)?.execute([signed(first), signed(last)])?;
-            }
+            self.breathe()?;
         }
         Ok(())
+    }
+
+    /// Removes the last rows of a large file.
+    fn shorten_doomed(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
+        let chunk = self.chunk_bytes() as u64;
+        let keep = (size - DOOMED_BYTES).div_ceil(chunk);
+        self.delete_chunks(ino, keep)?;
+        self.doomed.insert(ino, (keep * chunk).min(size - 1));
+        self.no_longer_doomed(size - (keep * chunk).min(size - 1));
+        Ok(())
+    }
+
+    /// Removes the first run.
+    fn remove_doomed(&mut self, first: Ino) -> Result<(), Fault> {
+        let (mut last, mut bytes) = (first, 0u64);
+        for (&ino, &size) in self.doomed.range(first..) {
+            if (ino != first && ino != last + 1) || bytes.saturating_add(size) > DOOMED_BYTES {
+                break;
+            }
+            last = ino;
+            bytes = bytes.saturating_add(size);
+        }
+        for statement in [
+            "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",
+            "DELETE FROM fs_data WHERE ino BETWEEN ?1 AND ?2",
+            "DELETE FROM fs_symlink WHERE ino BETWEEN ?1 AND ?2",
+        ] {
+            self.connection.prepare_cached(statement)?.execute([signed(first), signed(last)])?;
+        }
+        while self.doomed.first_key_value().is_some_and(|(&ino, _)| ino <= last) {
+            self.doomed.pop_first();
+        }
+        self.no_longer_doomed(bytes);
+        Ok(())
+    }
+
+    fn no_longer_doomed(&mut self, bytes: u64) {
+        self.doomed_bytes = self.doomed_bytes.saturating_sub(bytes);
+        self.freed_bytes = self.freed_bytes.saturating_add(bytes);
     }
 
     pub(crate) fn hold(&mut self, ino: Ino) -> Result<(), Fault> {
@@ -240,12 +293,15 @@ impl Store {
         }
         self.holds.remove(&ino);
         if let Some(node) = self.orphans.remove(&ino) {
+            self.orphan_bytes = self.orphan_bytes.saturating_sub(node.stat.size);
             self.erase(&node);
+            self.trim_doomed()?;
         }
         Ok(())
     }
 
     pub(super) fn drop_orphans(&mut self) {
+        self.orphan_bytes = 0;
         for node in std::mem::take(&mut self.orphans).values() {
             self.erase(node);
         }
@@ -263,8 +319,13 @@ impl Store {
             "UPDATE fs_inode SET mode=?1, nlink=?2, uid=?3, gid=?4, size=?5, atime=?6, mtime=?7, ctime=?8, rdev=?9,
              atime_nsec=?10, mtime_nsec=?11, ctime_nsec=?12 WHERE ino=?13",
         )?;
-        // Each leaves the list when it is written: an interrupted flush is gone on with.
+        // Each leaves the list when it is written, so that an interrupted flush can resume.
+        let mut written = 0_u32;
         while let Some(&ino) = self.changed_nodes.first() {
+            written += 1;
+            if written.is_multiple_of(256) {
+                in_time(self.until)?;
+            }
             let Some(node) = self.nodes.get_mut(&ino) else {
                 self.changed_nodes.remove(&ino);
                 continue;

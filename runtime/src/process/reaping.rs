@@ -1,0 +1,111 @@
+//! Large memories that processes leave: the system takes their pages back on another thread, and the answer does not wait.
+//!
+//! They still count: the next command of the sandbox waits until the pages are gone, so that two commands never hold the
+//! memory of both.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use sqlite_fs::Database;
+use wasmtime::Store;
+
+use super::descriptor::Descriptors;
+use super::session::{Idle, nothing};
+use super::state::Start;
+use super::{Outside, State, Tree};
+use crate::clock::GuestClock;
+use crate::limits::Meter;
+use crate::random::Random;
+use crate::vfs::Vfs;
+
+/// A smaller memory goes at once: that takes less than handing it over.
+const LARGE: usize = 32 << 20;
+
+/// The memories of one sandbox's processes that are being taken back.
+#[derive(Debug, Default)]
+pub(crate) struct Reaping {
+    memories: Mutex<usize>,
+    changed: Condvar,
+}
+
+/// One memory that is being taken back.
+struct Reaped(Arc<Reaping>);
+
+impl Reaping {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>) -> Reaped {
+        *self.lock() += 1;
+        Reaped(Arc::clone(self))
+    }
+
+    /// Waits until none is left.
+    pub(crate) fn wait(&self) {
+        let mut memories = self.lock();
+        while *memories > 0 {
+            memories = self.changed.wait(memories).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let mut memories = self.0.lock();
+        *memories = memories.saturating_sub(1);
+        self.0.changed.notify_all();
+    }
+}
+
+/// Lets go of a process that has ended, with all that it holds.
+pub(super) fn let_go(mut store: Store<State>) {
+    let is_large = store.data().memory.is_some_and(|memory| memory.data_size(&store) >= LARGE);
+    if !is_large {
+        return;
+    }
+    let tree = Arc::clone(&store.data().tree);
+    let Some(idle) = nowhere(&tree) else { return };
+    // Its files and its share of the budget go now.
+    let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
+    let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
+    store.data_mut().move_to(idle.tree, idle.process, descriptors, start, 0);
+    let reaped = tree.reaping.begin();
+    let host = tree.host.clone();
+    drop(tree);
+    // Without a thread the store is dropped here, with the work.
+    let _ = host.run_on_worker(move || {
+        drop(store);
+        drop(reaped);
+    });
+}
+
+// A place in a tree that does nothing, over an empty database.
+fn nowhere(tree: &Tree) -> Option<Idle> {
+    let empty = Database::options().open().ok()?.begin(None).ok()?;
+    let meter = Meter::new(tree.meter.limits().clone());
+    let vfs = Arc::new(Vfs::new(empty));
+    let tree = Tree::new(tree.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
+    Idle::new(tree).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // T-DOS-03
+    #[test]
+    fn t_dos_03_the_next_command_waits_for_the_memory_of_the_last() {
+        let reaping = Arc::new(Reaping::default());
+        let reaped = reaping.begin();
+        let (waiting, gone) = (Arc::clone(&reaping), Arc::new(Mutex::new(false)));
+        let seen = Arc::clone(&gone);
+        let next = std::thread::spawn(move || {
+            waiting.wait();
+            *seen.lock().unwrap()
+        });
+        *gone.lock().unwrap() = true;
+        drop(reaped);
+        assert!(next.join().unwrap(), "it begins when the memory is gone");
+        reaping.wait();
+    }
+}

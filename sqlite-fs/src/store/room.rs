@@ -1,0 +1,50 @@
+//! Giving room back to the disk, between two transactions.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+
+use super::{FREED_LOOK, Store};
+
+impl Store {
+    /// Whether the file has at least `free` bytes of free pages and less than those, and than `rest`, of others. Counts only
+    /// after much was removed.
+    pub(crate) fn is_mostly_free(&mut self, free: u64, rest: u64) -> bool {
+        if self.freed_bytes < FREED_LOOK {
+            return false;
+        }
+        self.freed_bytes = 0;
+        let number = |pragma: &str| {
+            self.connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0)).map_or(0, i64::unsigned_abs)
+        };
+        let (page, pages, free_pages) = (number("page_size"), number("page_count"), number("freelist_count"));
+        let used = pages.saturating_sub(free_pages).saturating_mul(page);
+        let found = free_pages.saturating_mul(page);
+        found >= free && used < found && used < rest
+    }
+
+    /// Writes the file anew without its free pages, unless that takes too long: then it stays as it is.
+    pub(crate) fn give_back_free_pages(&mut self, until: Instant) {
+        let _ = self.connection.progress_handler(1000, Some(move || Instant::now() > until));
+        // An error loses nothing: SQLite copies first and replaces then, in one transaction.
+        let _ = self.connection.execute_batch("VACUUM");
+        let interrupter = self.interrupter.clone();
+        let _ = self.patience.watch(&mut self.connection, move || interrupter.stops_statement());
+    }
+
+    /// Whether the log is left beside the file when it is closed, instead of being copied into it.
+    pub(crate) fn set_leaves_log(&mut self, leaves: bool) {
+        if self.leaves_log != leaves {
+            self.leaves_log = leaves;
+            // If SQLite refuses, closing takes longer.
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves);
+        }
+    }
+
+    /// Copies the log into the file and cuts it, as far as no reader needs it.
+    pub(crate) fn empty_log(&mut self) {
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(crate::schema::BUSY);
+    }
+}
