@@ -13,6 +13,7 @@ use crate::interrupt::Interrupter;
 use crate::memory::Memory;
 use crate::memory::layer::Named;
 use crate::options::Options;
+use crate::place::{self, Place};
 use crate::reader::Reader;
 use crate::schema::{self, Found};
 use crate::side::Side;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     slot: Mutex<Slot>,
     returned: Condvar,
     source: Source,
+    /// Which file it is; `None` in memory.
+    place: Option<Place>,
     read_only: bool,
     chunk_bytes: usize,
     interrupter: Interrupter,
@@ -101,17 +104,24 @@ impl Database {
     pub(crate) fn open(options: Options) -> Result<Self, Error> {
         let source = Source::of(&options)?;
         if let Some(path) = &options.path {
+            if path.is_dir() {
+                return Err(Error::Disk { path: path.clone(), source: std::io::ErrorKind::IsADirectory.into() });
+            }
             medium::refuse_network(path)?;
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
-        let (store, chunk_bytes, checkpoint) = match (&options.path, read_only) {
-            (Some(path), true) => (None, open_for_reading(&source, path)?, None),
+        let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
+            (Some(path), true) => {
+                let chunk_bytes = open_for_reading(&source, path).inspect_err(|_| tidy(&source))?;
+                (None, chunk_bytes, None, Some(Place::of_reader(path)?))
+            }
             (path, _) => {
                 let mut store = open_for_writing(&source, &options, &interrupter)?;
                 let chunk_bytes = store.chunk_bytes();
+                let place = path.as_deref().map(|path| Place::of_writer(path, &store.connection)).transpose()?;
                 let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
-                (Some(Box::new(store)), chunk_bytes, checkpoint)
+                (Some(Box::new(store)), chunk_bytes, checkpoint, place)
             }
         };
         Ok(Self {
@@ -121,6 +131,7 @@ impl Database {
                 returned: Condvar::new(),
                 readers: Mutex::new(Vec::new()),
                 source,
+                place,
                 read_only,
                 chunk_bytes,
                 interrupter,
@@ -134,6 +145,7 @@ impl Database {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
         }
+        self.shared.still_there()?;
         let mut slot = lock(&self.shared.slot);
         loop {
             if let Some(store) = slot.store.take() {
@@ -156,6 +168,14 @@ impl Database {
         }
     }
 
+    /// Brings everything that is in the log into the file.
+    pub(crate) fn bring_log_back(&self) -> Result<(), Error> {
+        self.fill(|connection| {
+            let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            if busy == 0 { Ok(()) } else { Err(Error::Busy) }
+        })
+    }
+
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Connection) -> Result<(), Error>) -> Result<(), Error> {
         let store = lock(&self.shared.slot).store.take().ok_or(Error::Busy)?;
@@ -165,12 +185,19 @@ impl Database {
     }
 
     /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed. A reader from before goes on with the old file.
     pub fn reader(&self) -> Result<Reader, Error> {
         let idle = lock(&self.shared.readers).pop();
         let connection = match idle {
-            Some(connection) => connection,
-            None => self.shared.connect_reader()?,
+            Some(connection) => Ok(connection),
+            None => self.shared.connect_reader(),
         };
+        // A missing file is reported as such, not as what SQLite finds in its place.
+        self.shared.still_there()?;
+        let connection = connection?;
         Ok(Reader::new(connection, Arc::clone(&self.shared)))
     }
 
@@ -227,6 +254,11 @@ impl Shared {
         }
     }
 
+    /// Fails if the file was replaced or removed since it was opened.
+    pub(crate) fn still_there(&self) -> Result<(), Error> {
+        self.place.as_ref().map_or(Ok(()), Place::check)
+    }
+
     /// Before the writer's place is given back.
     pub(crate) fn after_commit(&self) {
         if let Some(checkpoint) = &self.checkpoint {
@@ -248,6 +280,32 @@ impl Shared {
         if idle.len() < IDLE_READERS {
             idle.push(connection);
         }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let Some(place) = &self.place else { return };
+        let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = &slot.store {
+            place.leave(&store.connection);
+        }
+        if self.read_only {
+            self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            tidy(&self.source);
+        }
+    }
+}
+
+/// Removes what a reader leaves: the last connection to close removes an empty log and its index, and one that only reads
+/// cannot.
+fn tidy(source: &Source) {
+    let Source::File(path) = source else { return };
+    if place::has_empty_log(path) {
+        let _ = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| {
+            schema::harden(&connection)?;
+            connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
+        });
     }
 }
 

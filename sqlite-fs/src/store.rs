@@ -20,7 +20,7 @@ pub(crate) use names::SEARCH;
 
 use crate::calls::OpenCall;
 use crate::clock::Clock;
-use crate::error::{Error, Fault, FsError};
+use crate::error::{self, Error, Fault, FsError};
 use crate::interrupt::Interrupter;
 use crate::memory::{Memory, MemoryBudget};
 use crate::node::Ino;
@@ -168,7 +168,7 @@ impl Store {
         let result = work(self);
         if let Err(Fault::Sql(error)) = &result {
             if self.connection.is_autocommit() {
-                self.lost = Some(error.to_string());
+                self.lost = Some(error::sentence(error));
             }
             self.interrupter.clear();
         }

@@ -42,16 +42,27 @@ impl Transaction {
     }
 
     /// Makes everything durable and visible; on an error nothing is.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed since it was opened.
     pub fn commit(self) -> Result<(), Error> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Busy)?;
-        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| store.commit());
+        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| {
+            self.shared.still_there()?;
+            store.commit()?;
+            // It may have gone meanwhile: success is reported only for what is in the file that others find.
+            self.shared.still_there()
+        });
         if result.is_err() {
             store.rollback();
         }
         if let Some(side) = &mut store.side {
             side.clear();
         }
-        self.shared.after_commit();
+        if result.is_ok() {
+            self.shared.after_commit();
+        }
         self.shared.make_compact(&store);
         self.shared.return_store(store);
         result

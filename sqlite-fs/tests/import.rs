@@ -288,7 +288,7 @@ fn check_names_what_is_broken_in_our_own_file() {
         let database = match Database::options().path(corpus.changed(&sql)).durability(Durability::CrashSafe).open() {
             Ok(database) => database,
             // A file without its settings or tables does not even open.
-            Err(Error::Damaged(_) | Error::Sqlite(_) | Error::Foreign { .. }) => continue,
+            Err(Error::Damaged(_) | Error::NotADatabase | Error::Sqlite(_) | Error::Foreign { .. }) => continue,
             Err(error) => panic!("{sql}: {error}"),
         };
         if let Ok(violations) = database.check() {
