@@ -25,7 +25,7 @@ pub(crate) mod run;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{Builder, Sandbox};
+use runtime::{Builder, NewFile, Sandbox};
 
 use crate::args::{Args, Global, Verb};
 use crate::engine;
@@ -136,13 +136,27 @@ fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
     })
 }
 
+/// Writes a file of this machine, whole or not at all. What is there and is not a regular file, such as a device, is
+/// written to directly.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let failed = || format!("cannot write `{}`", path.display());
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, content).with_context(failed);
+    }
+    // A link to a file stays one.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let new = NewFile::beside(&target).map_err(runtime::Error::from)?;
+    std::fs::write(new.path(), content).with_context(failed)?;
+    Ok(new.replace().map_err(runtime::Error::from)?)
+}
+
 /// Writes an HTML page to a file, or to standard output.
 fn write_page(path: &Path, page: &str, printer: &Printer) -> anyhow::Result<Code> {
     if path == Path::new("-") {
         printer.bytes(page.as_bytes())?;
         return Ok(Code::Success);
     }
-    std::fs::write(path, page).with_context(|| format!("cannot write `{}`", path.display()))?;
+    write_whole(path, page.as_bytes())?;
     if printer.is_json() {
         printer.json(&serde_json::json!({ "path": path, "bytes": page.len() }));
     } else {

@@ -40,7 +40,7 @@ pub use builder::{Builder, Python};
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
-pub use files::{Files, Found};
+pub use files::{Content, Files, Found};
 use interpreters::Interpreters;
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
@@ -74,6 +74,7 @@ pub struct Sandbox {
     interpreters: Arc<Interpreters>,
     // With the scientific Python: the world that has it.
     world: Option<&'static Fixed>,
+    import_notes: Arc<[String]>,
 }
 
 type Program = (Prepared, Start);

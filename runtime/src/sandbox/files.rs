@@ -1,5 +1,7 @@
 //! The sandbox's files from outside: no guest runs, the rows (and what is mounted) are read and written directly.
 
+mod many;
+
 use serde_json::json;
 use sqlite_fs::path::Last;
 use sqlite_fs::{Entry, FsError, Reader, Stat};
@@ -8,6 +10,9 @@ use super::record::Call;
 use super::{Sandbox, version};
 use crate::Error;
 use crate::vfs::{ROOT_NODE, Vfs, library_stat, to_fs};
+
+pub use many::Content;
+pub(super) use many::Room;
 
 /// A sandbox's files, mounted ones included. Paths are absolute.
 ///

@@ -5,6 +5,7 @@ mod wheel;
 
 use std::collections::BTreeSet;
 
+use presets::ByteSize;
 use serde_json::json;
 use sqlite_fs::{Fs, Transaction, Volume};
 
@@ -58,6 +59,9 @@ impl Sandbox {
 }
 
 impl Packages<'_> {
+    /// The largest wheel file that is looked at.
+    pub const WHEEL_MAX: ByteSize = ByteSize(wheel::MAX_WHEEL_BYTES as u64);
+
     /// Installs a wheel from the bytes of its file, in place of another version of the package.
     ///
     /// The wheel must be of pure Python (`py3-none-any`), and each of its files must have the hash that its `RECORD` says.
@@ -67,15 +71,36 @@ impl Packages<'_> {
     ///
     /// When the wheel is refused, or does not fit the quota: then nothing is changed.
     pub fn install(&self, wheel: &[u8]) -> Result<Package, Error> {
-        let wheel = Wheel::read(wheel).map_err(|reason| Error::Invalid(format!("the wheel is refused: {reason}")))?;
-        let package = wheel.package();
-        let about = format!("{}=={}", package.name, package.version);
-        self.recorded.change(Call::new("install_package", &about, json!({ "package": about })), |transaction| {
+        let mut installed = self.install_all(&[wheel]).map_err(|(_, error)| error)?;
+        installed.pop().ok_or_else(|| Error::Invalid("no wheel was installed".to_owned()))
+    }
+
+    /// Installs several wheels in one transaction: all of them or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`install`](Self::install), with the number of the wheel that was refused.
+    pub fn install_all<W: AsRef<[u8]>>(&self, wheels: &[W]) -> Result<Vec<Package>, (usize, Error)> {
+        let mut checked = Vec::new();
+        for (number, wheel) in wheels.iter().enumerate() {
+            let wheel = Wheel::read(wheel.as_ref());
+            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("the wheel is refused: {reason}"))))?);
+        }
+        let packages: Vec<Package> = checked.iter().map(Wheel::package).collect();
+        let names: Vec<String> = packages.iter().map(|package| format!("{}=={}", package.name, package.version)).collect();
+        let about = names.join(" ");
+        let parameters = if names.len() == 1 { json!({ "package": about }) } else { json!({ "packages": names }) };
+        let mut number = 0;
+        let done = self.recorded.change(Call::new("install_package", &about, parameters), |transaction| {
             let fs = as_user(transaction);
-            remove(&fs, &package.name)?;
-            place(&fs, &wheel)?;
-            Ok(package)
-        })
+            for (wheel, package) in checked.iter().zip(&packages) {
+                remove(&fs, &package.name)?;
+                place(&fs, wheel)?;
+                number += 1;
+            }
+            Ok(())
+        });
+        done.map(|()| packages).map_err(|error| (number.min(wheels.len().saturating_sub(1)), error))
     }
 
     /// Removes a package and answers whether it was there.
@@ -86,6 +111,22 @@ impl Packages<'_> {
     pub fn uninstall(&self, name: &str) -> Result<bool, Error> {
         self.recorded.change(Call::new("uninstall_package", name, json!({ "package": name })), |transaction| {
             remove(&as_user(transaction), name)
+        })
+    }
+
+    /// Removes several packages in one transaction and answers which were there.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written: then none is removed.
+    pub fn uninstall_all(&self, names: &[String]) -> Result<Vec<bool>, Error> {
+        if let [name] = names {
+            return Ok(vec![self.uninstall(name)?]);
+        }
+        let call = Call::new("uninstall_package", &names.join(" "), json!({ "packages": names }));
+        self.recorded.change(call, |transaction| {
+            let fs = as_user(transaction);
+            names.iter().map(|name| remove(&fs, name)).collect()
         })
     }
 
