@@ -1,5 +1,6 @@
 //! `cargo xtask`: everything a developer does with this repository, as one program without arcane flags.
 
+mod attack;
 mod bench;
 mod check;
 mod cpython_tests;
@@ -25,6 +26,7 @@ Usage: cargo xtask <command>
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: and install the scientific Python for the tests of it)
   wheel     build the Python package, with the guests inside
+  attack    the long forms of what the tests attack briefly
   bench     measure: what a command costs, what a preset costs
   cpython-tests [PART]…
             CPython's own tests inside the sandbox, fetched from Debian
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         "demo" => demo::run_demo(),
         "test" => check::run(),
         "guests" => guests::run(rest),
+        "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),

@@ -1,0 +1,22 @@
+//! `cargo xtask attack`: the long forms of what the tests attack briefly.
+
+mod kills;
+
+use crate::Outcome;
+
+/// Each attack: its name, what it does, and how it is run with the words that follow.
+type Attack = (&'static str, &'static str, fn(&[String]) -> Outcome);
+
+const ATTACKS: &[Attack] = &[
+    ("kills", "end every verb at random moments, 10 000 times (or as often as given)", kills::run), //
+];
+
+/// Runs one of the attacks.
+pub(crate) fn attack(args: &[String]) -> Outcome {
+    let (name, rest) = args.split_first().map_or(("", &[][..]), |(name, rest)| (name.as_str(), rest));
+    if let Some((_, _, run)) = ATTACKS.iter().find(|(known, _, _)| *known == name) {
+        return run(rest);
+    }
+    let lines: Vec<String> = ATTACKS.iter().map(|(name, what, _)| format!("  {name:<11} {what}")).collect();
+    Err(format!("Usage: cargo xtask attack <what>\n\n{}", lines.join("\n")).into())
+}
