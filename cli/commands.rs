@@ -22,10 +22,12 @@ mod presets;
 mod python;
 pub(crate) mod run;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{Builder, Sandbox};
+use runtime::{Builder, NewFile, Sandbox};
 
 use crate::args::{Args, Global, Verb};
 use crate::engine;
@@ -136,13 +138,33 @@ fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
     })
 }
 
+/// Writes a file of this machine, whole or not at all.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let failed = || format!("cannot write `{}`", path.display());
+    write_whole_with(path, |file| file.write_all(content).with_context(failed))
+}
+
+/// The same, with what `fill` writes. A path that is there and is not a regular file, such as a device, is written to directly.
+pub(crate) fn write_whole_with<T>(path: &Path, fill: impl FnOnce(&mut File) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let create = |at: &Path| File::create(at).with_context(|| format!("cannot write `{}`", path.display()));
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fill(&mut create(path)?);
+    }
+    // A link to a file stays one.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let new = NewFile::beside(&target).map_err(runtime::Error::from)?;
+    let filled = fill(&mut create(new.path())?)?;
+    new.replace().map_err(runtime::Error::from)?;
+    Ok(filled)
+}
+
 /// Writes an HTML page to a file, or to standard output.
 fn write_page(path: &Path, page: &str, printer: &Printer) -> anyhow::Result<Code> {
     if path == Path::new("-") {
         printer.bytes(page.as_bytes())?;
         return Ok(Code::Success);
     }
-    std::fs::write(path, page).with_context(|| format!("cannot write `{}`", path.display()))?;
+    write_whole(path, page.as_bytes())?;
     if printer.is_json() {
         printer.json(&serde_json::json!({ "path": path, "bytes": page.len() }));
     } else {

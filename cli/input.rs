@@ -3,16 +3,18 @@
 //! What a command does not read is left where it was: type-ahead belongs to whoever reads the terminal next.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
-use runtime::{ChildStdin, Command};
+use runtime::{ByteSize, ChildStdin, Command, Content};
+
+use crate::printer::Hinted;
 
 /// As much as is moved at once.
 const PIECE: usize = 64 << 10;
@@ -32,6 +34,50 @@ pub(crate) fn feed(command: Command, file: Option<&Path>) -> anyhow::Result<Comm
         () if kind.is_file() || kind.is_char_device() => poured(command, source),
         () => copied(command, source),
     })
+}
+
+/// The content of a regular file of this machine, read while it is stored.
+pub(crate) fn content(path: &Path) -> anyhow::Result<Content> {
+    let file = regular_file(path)?;
+    let bytes = file.metadata()?.len();
+    Ok(Content::new(file).announced(bytes))
+}
+
+/// The content of our standard input.
+pub(crate) fn standard_input() -> anyhow::Result<Content> {
+    let mut source = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let metadata = source.metadata()?;
+    if !metadata.is_file() {
+        return Ok(Content::new(source));
+    }
+    let left = metadata.len().saturating_sub(source.stream_position()?);
+    Ok(Content::new(source).announced(left))
+}
+
+/// Opens a file of this machine. Devices and pipes may never end and are refused; opening a pipe does not wait for its writer.
+pub(crate) fn regular_file(path: &Path) -> anyhow::Result<File> {
+    let failed = || format!("cannot read `{}`", path.display());
+    let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(no_wait).open(path).with_context(failed)?;
+    let metadata = file.metadata().with_context(failed)?;
+    if metadata.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory)).with_context(failed);
+    }
+    if !metadata.is_file() {
+        let hint = "name a regular file; `sandlite fs put - /path` stores standard input, up to the limit `file`";
+        return Err(Hinted::error(format!("cannot read `{}`: not a regular file", path.display()), hint));
+    }
+    Ok(file)
+}
+
+/// All of a source that has at most `most` bytes.
+pub(crate) fn bounded(source: impl Read, most: ByteSize, name: &str) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(most.0.saturating_add(1)).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > most.0 {
+        anyhow::bail!("{name} is larger than {most}");
+    }
+    Ok(bytes)
 }
 
 fn open(path: &Path) -> io::Result<File> {

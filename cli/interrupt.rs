@@ -1,13 +1,36 @@
 //! Ctrl-C: ends the running command, not the database. The second one ends us.
 
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
-use runtime::Command;
+use runtime::{Command, NewFile};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
 use crate::exit::Code;
+
+/// Removes the unfinished file beside `target` when a signal ends us.
+pub(crate) fn clean_up(target: &Path) -> anyhow::Result<()> {
+    let (target, signal) = (target.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let (mut woken, wake) = UnixStream::pair()?;
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        // In this order, for that is the one they are called in.
+        flag::register_usize(number, Arc::clone(&signal), usize::try_from(number)?)?;
+        low_level::pipe::register(number, wake.try_clone()?)?;
+    }
+    thread::spawn(move || {
+        if woken.read_exact(&mut [0]).is_ok() {
+            NewFile::abandon(&target);
+            let number = u8::try_from(signal.load(Ordering::SeqCst)).unwrap_or_default();
+            low_level::exit(u8::from(Code::Signal(number)).into());
+        }
+    });
+    Ok(())
+}
 
 /// Listens for the signals that ask us to stop. A handler of signals may do little more than set flags.
 #[derive(Debug)]

@@ -25,10 +25,10 @@ pub(crate) fn run(args: &Bench, printer: &Printer) -> anyhow::Result<Code> {
     })?;
     printer.progress().clear();
     if let Some(path) = &args.save {
-        fs::write(path, format!("{:#}\n", report.json())).with_context(|| format!("cannot write `{}`", path.display()))?;
+        super::write_whole(path, format!("{:#}\n", report.json()).as_bytes())?;
     }
     if let Some(path) = &args.svg {
-        fs::write(path, report.svg()).with_context(|| format!("cannot write `{}`", path.display()))?;
+        super::write_whole(path, report.svg().as_bytes())?;
     }
     let differences = old.as_ref().map(|old| differences(&report, old));
     if printer.is_json() {

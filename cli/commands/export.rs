@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::args::{Export, Global};
 use crate::exit::Code;
+use crate::interrupt;
 use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::Result<Code> {
@@ -14,6 +15,7 @@ pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::
         ));
     }
     let sandbox = super::existing(global, printer)?;
+    interrupt::clean_up(&args.to)?;
     let slow = printer.progress().slow("writing the snapshot");
     sandbox.export(&args.to)?;
     let digest = args.digest.then(|| sandbox.digest(runtime::Export::default())).transpose()?;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::args::{Fork, Global};
 use crate::exit::Code;
+use crate::interrupt;
 use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Fork, printer: &Printer) -> anyhow::Result<Code> {
@@ -12,6 +13,7 @@ pub(crate) fn run(global: &Global, args: &Fork, printer: &Printer) -> anyhow::Re
         return Err(Hinted::error(format!("`{to}` exists"), "a fork is a new sandbox: name a new file"));
     }
     let sandbox = super::looking(global, printer)?;
+    interrupt::clean_up(&args.to)?;
     let slow = printer.progress().slow("copying the sandbox");
     sandbox.fork_to(&args.to)?;
     drop(slow);

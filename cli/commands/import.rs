@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::args::{Global, Import};
 use crate::exit::Code;
+use crate::interrupt;
 use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::Result<Code> {
@@ -17,6 +18,7 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
     if !args.from.exists() {
         anyhow::bail!("`{from}` does not exist");
     }
+    interrupt::clean_up(to)?;
     let slow = printer.progress().slow("checking and copying the snapshot");
     let mut builder = super::builder(global, printer).import(&args.from);
     if let Some(digest) = &args.digest {
@@ -24,11 +26,14 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
     }
     let sandbox = builder.open()?;
     drop(slow);
-    let runs = sandbox.info()?.runs;
+    let (runs, notes) = (sandbox.info()?.runs, sandbox.import_notes());
     if printer.is_json() {
-        printer.json(&json!({ "path": to, "runs": runs }));
+        printer.json(&json!({ "path": to, "runs": runs, "notes": notes }));
     } else {
         printer.line(&format!("filled `{}` from `{from}` ({runs} runs in its history)", to.display()));
+        for note in notes {
+            printer.note(format_args!("{}", printer.foreign(note)));
+        }
     }
     Ok(Code::Success)
 }

@@ -1,13 +1,12 @@
 //! `sandlite kv`.
 
-use std::io::Read as _;
-
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::args::{Global, Kv, KvVerb};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::input;
+use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Kv, printer: &Printer) -> anyhow::Result<Code> {
     match &args.verb {
@@ -40,8 +39,8 @@ fn get(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Code> {
 fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -> anyhow::Result<Code> {
     let mut given = value.to_owned();
     if value == "-" {
-        given.clear();
-        std::io::stdin().read_to_string(&mut given).context("standard input is not text")?;
+        let read = input::bounded(std::io::stdin(), global.preset.limits().value, "standard input");
+        given = String::from_utf8(read.map_err(too_large)?).context("standard input is not text")?;
     }
     let parsed = if text { None } else { serde_json::from_str(&given).ok() };
     let value = parsed.unwrap_or(Value::String(given));
@@ -52,14 +51,14 @@ fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -
     Ok(Code::Success)
 }
 
+fn too_large(error: anyhow::Error) -> anyhow::Error {
+    let hint = "it is the limit `value`: keep larger data in a file, or choose a wider preset";
+    if error.source().is_some() { error } else { Hinted::error(error.to_string(), hint) }
+}
+
 fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = super::existing(global, printer)?;
-    let mut missing = Vec::new();
-    for key in keys {
-        if !sandbox.kv().delete(key)? {
-            missing.push(key.as_str());
-        }
-    }
+    let found = super::existing(global, printer)?.kv().delete_all(keys)?;
+    let missing: Vec<&str> = keys.iter().zip(found).filter(|(_, found)| !found).map(|(key, _)| key.as_str()).collect();
     if printer.is_json() {
         let deleted: Vec<_> = keys.iter().filter(|key| !missing.contains(&key.as_str())).collect();
         printer.json(&json!({ "deleted": deleted, "missing": missing }));

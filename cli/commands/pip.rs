@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::Package;
+use runtime::{Package, Packages};
 use serde_json::json;
 
 use crate::args::{Global, Pip, PipVerb};
 use crate::exit::Code;
-use crate::host_pip;
 use crate::printer::{Hinted, Printer};
+use crate::{host_pip, input};
 
 /// What pip is asked for: wheels of pure Python for the sandbox's Python.
 const PURE: [&str; 4] = ["--implementation=py", "--abi=none", "--platform=any", "--python-version=3.14"];
@@ -31,14 +31,15 @@ fn install(global: &Global, packages: &[String], no_deps: bool, printer: &Printe
     let (files, names): (Vec<_>, Vec<_>) = packages.iter().partition(|package| is_file(package));
     let mut wheels = Vec::new();
     for file in files {
-        wheels.push((file.clone(), fs::read(file).with_context(|| format!("cannot read `{file}`"))?));
+        wheels.push((file.clone(), read(Path::new(file))?));
     }
     wheels.extend(fetch(&names, no_deps, printer)?);
-    let mut installed: Vec<Package> = Vec::new();
-    for (file, wheel) in wheels {
-        let name = Path::new(&file).file_name().unwrap_or_default().to_string_lossy();
-        installed.push(sandbox.packages().install_file(&name, &wheel).with_context(|| format!("cannot install `{file}`"))?);
-    }
+    let files: Vec<String> = wheels.iter().map(|(file, _)| file.clone()).collect();
+    let named: Vec<(String, Vec<u8>)> = wheels.into_iter().map(|(file, wheel)| (name_of(&file), wheel)).collect();
+    let installed = sandbox.packages().install_files(&named).map_err(|(number, error)| {
+        let file = files.get(number).map_or("", String::as_str);
+        anyhow::Error::new(error).context(format!("cannot install `{file}`"))
+    })?;
     let missing = missing(&installed, &sandbox.packages().list()?);
     if printer.is_json() {
         printer.json(&json!({ "installed": installed, "missing": missing }));
@@ -54,10 +55,18 @@ fn install(global: &Global, packages: &[String], no_deps: bool, printer: &Printe
     Ok(Code::Success)
 }
 
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    input::bounded(input::regular_file(path)?, Packages::WHEEL_MAX, &format!("`{}`", path.display()))
+}
+
 // What looks like a path is one; pip's own rule, without its other ways to name a package.
 fn is_file(package: &str) -> bool {
     let has_ending = Path::new(package).extension().is_some_and(|extension| extension == "whl");
     (package.contains('/') || has_ending) && !package.contains("://")
+}
+
+fn name_of(file: &str) -> String {
+    Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 // Wheels by name, through the machine's own pip.
@@ -78,11 +87,11 @@ fn fetch(names: &[&String], no_deps: bool, printer: &Printer) -> anyhow::Result<
     let mut paths: Vec<PathBuf> =
         fs::read_dir(directory.path())?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
     paths.sort();
-    let read = |path: PathBuf| {
+    let named = |path: PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        fs::read(&path).map(|bytes| (name, bytes)).with_context(|| format!("cannot read `{}`", path.display()))
+        Ok((name, read(&path)?))
     };
-    paths.into_iter().map(read).collect()
+    paths.into_iter().map(named).collect()
 }
 
 // A name with extras and versions; no address, which pip might run code for.
@@ -126,8 +135,8 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
 fn uninstall(global: &Global, names: &[String], printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::existing(global, printer)?;
     let (mut removed, mut missing) = (Vec::new(), Vec::new());
-    for name in names {
-        let place = if sandbox.packages().uninstall(name)? { &mut removed } else { &mut missing };
+    for (name, found) in names.iter().zip(sandbox.packages().uninstall_all(names)?) {
+        let place = if found { &mut removed } else { &mut missing };
         place.push(name.as_str());
     }
     if printer.is_json() {

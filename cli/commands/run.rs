@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use runtime::{Builder, Command, Output, Overrides, Sandbox, Stream};
 use serde_json::json;
 
@@ -87,8 +86,7 @@ pub(crate) fn hint_at_host_file(script: Option<&String>, verb: &str, printer: &P
 pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
     builder = builder.python(options.python.into());
     for (host, guest) in &options.file {
-        let content = std::fs::read(host).with_context(|| format!("cannot read `{}`", host.display()))?;
-        builder = builder.file(guest, content);
+        builder = builder.file_from(guest, input::content(host)?);
     }
     for mount in &options.mount {
         builder = builder.mount(mount.clone());

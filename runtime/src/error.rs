@@ -70,6 +70,25 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The content of a new file could not be read.
+    #[error("cannot read the content of `{path}`")]
+    Input {
+        /// The file in the sandbox.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A new file is larger than the preset allows.
+    #[error("cannot write `{path}`: the limit `{}` is {allowed}", limit.as_str())]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit it would exceed.
+        limit: presets::LimitName,
+        /// The limit's value.
+        allowed: presets::ByteSize,
+    },
     /// A file is not the one that was read: versions stand for content.
     #[error("`{path}` has version {found}, not {expected}: it was changed since it was read")]
     Stale {
@@ -144,6 +163,10 @@ impl Error {
             Self::Sum { .. } => {
                 Some("remove the file and fetch it again; if that does not help, it was changed at its source".to_owned())
             }
+            Self::TooLarge { limit: presets::LimitName::Disk, .. } => {
+                Some("delete files, or choose a wider preset; `sandlite presets` shows what each one allows".to_owned())
+            }
+            Self::TooLarge { .. } => Some("choose a wider preset; `sandlite presets` shows what each one allows".to_owned()),
             Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),
             _ => None,
         }

@@ -41,7 +41,7 @@ pub use builder::{Builder, Python};
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};
-pub use files::{FilePage, Files, Found};
+pub use files::{Content, FilePage, Files, Found};
 use interpreters::Interpreters;
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
@@ -76,6 +76,7 @@ pub struct Sandbox {
     reaping: Arc<Reaping>,
     // With the scientific Python: the world that has it.
     world: Option<&'static Fixed>,
+    import_notes: Arc<[String]>,
 }
 
 type Program = (Prepared, Start);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::database::{Place, Source};
+use crate::database::{Source, Writer};
 use crate::store::Store;
 
 /// WAL size in pages that triggers a checkpoint: 16 MiB.
@@ -47,21 +47,21 @@ impl Checkpoint {
     }
 
     /// Gives the writer's place back after a transaction: at once, or when a thread is done with the file.
-    pub(crate) fn after_transaction(&self, mut store: Box<Store>, place: &Arc<Place>) {
+    pub(crate) fn after_transaction(&self, mut store: Box<Store>, writer: &Arc<Writer>) {
         let pages = self.pages.load(Ordering::Relaxed);
         let is_mostly_free = store.is_mostly_free(FREE_BYTES, REST_BYTES);
         let is_long = std::mem::take(&mut store.is_log_long) || pages >= WAIT_PAGES;
         if pages < BEGIN_PAGES && !is_mostly_free && !is_long {
             store.set_leaves_log(false);
-            return place.put_back(store);
+            return writer.put_back(store);
         }
         if store.leaves_log && is_long {
-            return place.put_back(store);
+            return writer.put_back(store);
         }
         store.set_leaves_log(false);
         let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_long && !is_mostly_free {
-            place.put_back(store);
+            writer.put_back(store);
             if worker.as_ref().is_some_and(|running| !running.is_finished()) {
                 return;
             }
@@ -70,7 +70,7 @@ impl Checkpoint {
         } else {
             let earlier = worker.take();
             let handed_over = Arc::new(Mutex::new(Some(store)));
-            let (mine, back) = (Arc::clone(&handed_over), Arc::clone(place));
+            let (mine, back) = (Arc::clone(&handed_over), Arc::clone(writer));
             *worker = spawn(move || {
                 join(earlier);
                 let Some(mut store) = take(&mine) else { return };
@@ -81,7 +81,7 @@ impl Checkpoint {
             if worker.is_none()
                 && let Some(store) = take(&handed_over)
             {
-                place.put_back(store);
+                writer.put_back(store);
             }
         }
         // Until the next commit there is nothing new to bring back.

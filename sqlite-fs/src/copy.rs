@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::compat::Compat;
 use crate::database::Database;
 use crate::error::Error;
+use crate::making::NewFile;
 use crate::options::{Durability, Options};
 use crate::patience::stored_bytes;
 use crate::schema;
@@ -59,27 +60,31 @@ INSERT INTO main.sandlite_run SELECT * FROM source.sandlite_run;
 ";
 
 impl Database {
-    /// Writes everything committed into a fresh, compact file at `path`, which must not exist. A transaction may be
-    /// running meanwhile.
+    /// Writes everything committed into a fresh, compact file at `path`, which must not exist and is not there before it is
+    /// whole. A transaction may be running meanwhile.
     pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
         self.export_as(path, export, None)
     }
 
     pub(crate) fn export_as(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
-        let disk = |source| Error::Disk { path: path.to_owned(), source };
-        // Ours alone from here on: nobody's file is ever overwritten.
-        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(disk)?;
-        let written = self.copy_into_file(path, export, compat);
-        let result = written.and_then(|()| file.sync_all().map_err(disk));
-        if result.is_err() {
-            let _ = std::fs::remove_file(path);
+        self.copy_to(path, export, compat, true)
+    }
+
+    fn copy_to(&self, path: &Path, export: Export, compat: Option<Compat>, power_safe: bool) -> Result<(), Error> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::Disk { path: path.to_owned(), source: std::io::ErrorKind::AlreadyExists.into() });
         }
-        result
+        let new = NewFile::beside(path)?;
+        self.copy_into_file(new.path(), export, compat)?;
+        new.publish_database(power_safe)
     }
 
     fn copy_into_file(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let mut uri = file_uri(path, "rw")?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let mut uri = file_uri(path, "rwc")?;
         if let Some(layer) = gather::layer().and_then(|layer| layer.to_str().ok()) {
             uri.push_str(&format!("&vfs={layer}&gather=1"));
         }
@@ -112,8 +117,8 @@ impl Database {
         let everything = Export { history: true, secrets: true };
         match options.path.clone() {
             Some(path) => {
-                self.export(&path, everything)?;
-                options.open()
+                self.copy_to(&path, everything, None, options.durability == Durability::PowerSafe)?;
+                options.open_published()
             }
             None => {
                 let fork = options.open()?;
@@ -130,7 +135,9 @@ impl Database {
 
     fn copy_rows(&self, target: &Connection, export: Export, compat: Option<Compat>) -> Result<(), Error> {
         self.limit_copy(target)?;
+        self.shared.still_there()?;
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
+        self.shared.still_there()?;
         let statements = match compat {
             Some(compat) => compat.rows(export),
             None if whiteout::exists(target, "source")? => format!("{} {HIDDEN} {}", whiteout::TABLE, rows(export)),

@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::memory::layer::Named;
 use crate::options::Options;
 use crate::patience::Patience;
+use crate::place::{self, Place};
 use crate::reader::Reader;
 use crate::schema::{self, Found};
 use crate::side::{Left, Side};
@@ -37,9 +38,11 @@ pub(crate) struct Shared {
     /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
     /// write-ahead log into the file, and one that only reads cannot.
     readers: Mutex<Vec<(Connection, Patience)>>,
-    place: Arc<Place>,
+    writer: Arc<Writer>,
     gauge: Arc<Gauge>,
     source: Source,
+    /// Which file it is; `None` in memory.
+    place: Option<Place>,
     read_only: bool,
     chunk_bytes: usize,
     interrupter: Interrupter,
@@ -48,12 +51,12 @@ pub(crate) struct Shared {
 
 /// The writer's place.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct Writer {
     slot: Mutex<Slot>,
     returned: Condvar,
 }
 
-impl Place {
+impl Writer {
     /// Gives the store to whoever waits for it.
     pub(crate) fn put_back(&self, store: Box<Store>) {
         let mut slot = lock(&self.slot);
@@ -127,29 +130,37 @@ impl Database {
     pub(crate) fn open(options: Options) -> Result<Self, Error> {
         let source = Source::of(&options)?;
         if let Some(path) = &options.path {
+            if path.is_dir() {
+                return Err(Error::Disk { path: path.clone(), source: std::io::ErrorKind::IsADirectory.into() });
+            }
             medium::refuse_network(path)?;
             beside::refuse_traps(path)?;
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
         let mut gauge = Arc::default();
-        let (store, chunk_bytes, checkpoint) = match (&options.path, read_only) {
-            (Some(path), true) => (None, open_for_reading(&source, path)?, None),
+        let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
+            (Some(path), true) => {
+                let chunk_bytes = open_for_reading(&source, path).inspect_err(|_| tidy(&source))?;
+                (None, chunk_bytes, None, Some(Place::of_reader(path)?))
+            }
             (path, _) => {
                 let mut store = open_for_writing(&source, &options, &interrupter)?;
                 let chunk_bytes = store.chunk_bytes();
                 gauge = Arc::clone(&store.gauge);
+                let place = path.as_deref().map(|path| Place::of_writer(path, &store.connection)).transpose()?;
                 let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
-                (Some(Box::new(store)), chunk_bytes, checkpoint)
+                (Some(Box::new(store)), chunk_bytes, checkpoint, place)
             }
         };
         Ok(Self {
             shared: Arc::new(Shared {
                 checkpoint,
-                place: Arc::new(Place { slot: Mutex::new(Slot { store, waiting: 0 }), returned: Condvar::new() }),
+                writer: Arc::new(Writer { slot: Mutex::new(Slot { store, waiting: 0 }), returned: Condvar::new() }),
                 gauge,
                 readers: Mutex::new(Vec::new()),
                 source,
+                place,
                 read_only,
                 chunk_bytes,
                 interrupter,
@@ -163,43 +174,65 @@ impl Database {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
         }
-        let mut slot = lock(&self.shared.place.slot);
+        self.shared.still_there()?;
+        let store = self.wait_for_store(deadline)?;
+        self.shared.interrupter.clear();
+        Ok(Transaction::new(store, Arc::clone(&self.shared)))
+    }
+
+    fn wait_for_store(&self, deadline: Option<Instant>) -> Result<Box<Store>, Error> {
+        let mut slot = lock(&self.shared.writer.slot);
         loop {
             if let Some(store) = slot.store.take() {
-                self.shared.interrupter.clear();
-                return Ok(Transaction::new(store, Arc::clone(&self.shared)));
+                return Ok(store);
             }
             slot.waiting += 1;
             slot = match deadline {
-                None => self.shared.place.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
+                None => self.shared.writer.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         slot.waiting -= 1;
                         return Err(Error::Busy);
                     }
-                    self.shared.place.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.shared.writer.returned.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
             slot.waiting -= 1;
         }
     }
 
+    /// Brings everything that is in the log into the file.
+    pub(crate) fn bring_log_back(&self) -> Result<(), Error> {
+        self.fill(|store| {
+            let busy: i64 = store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            if busy == 0 { Ok(()) } else { Err(Error::Busy) }
+        })
+    }
+
     /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Store) -> Result<(), Error>) -> Result<(), Error> {
-        let store = lock(&self.shared.place.slot).store.take().ok_or(Error::Busy)?;
+        // The thread that looks after the log may still have it.
+        let store = self.wait_for_store(None)?;
         let result = work(&store);
         self.shared.end(store);
         result
     }
 
     /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed. A reader from before goes on with the old file.
     pub fn reader(&self) -> Result<Reader, Error> {
         let idle = lock(&self.shared.readers).pop();
-        let (connection, patience) = match idle {
-            Some(idle) => idle,
-            None => self.shared.connect_reader()?,
+        let idle = match idle {
+            Some(idle) => Ok(idle),
+            None => self.shared.connect_reader(),
         };
+        // A missing file is reported as such, not as what SQLite finds in its place.
+        self.shared.still_there()?;
+        let (connection, patience) = idle?;
         Ok(Reader::new(connection, patience, Arc::clone(&self.shared)))
     }
 
@@ -269,14 +302,19 @@ impl Shared {
         }
     }
 
+    /// Fails if the file was replaced or removed since it was opened.
+    pub(crate) fn still_there(&self) -> Result<(), Error> {
+        self.place.as_ref().map_or(Ok(()), Place::check)
+    }
+
     /// Gives the writer's place back after a transaction.
     pub(crate) fn end(&self, mut store: Box<Store>) {
         store.clock = Arc::clone(&self.options.clock);
         match &self.checkpoint {
-            Some(checkpoint) => checkpoint.after_transaction(store, &self.place),
+            Some(checkpoint) => checkpoint.after_transaction(store, &self.writer),
             None => {
                 self.make_compact(&store);
-                self.place.put_back(store);
+                self.writer.put_back(store);
             }
         }
     }
@@ -286,6 +324,34 @@ impl Shared {
         if idle.len() < IDLE_READERS {
             idle.push((connection, patience));
         }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let Some(place) = &self.place else { return };
+        // Waits for its thread, which may have the store.
+        self.checkpoint = None;
+        let slot = lock(&self.writer.slot);
+        if let Some(store) = &slot.store {
+            place.leave(&store.connection);
+        }
+        if self.read_only {
+            self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            tidy(&self.source);
+        }
+    }
+}
+
+/// Removes what a reader leaves: the last connection to close removes an empty log and its index, and one that only reads
+/// cannot.
+fn tidy(source: &Source) {
+    let Source::File(path) = source else { return };
+    if place::has_empty_log(path) {
+        let _ = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| {
+            schema::harden(&connection)?;
+            connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
+        });
     }
 }
 

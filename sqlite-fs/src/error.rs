@@ -175,9 +175,18 @@ pub enum Error {
         /// Ours.
         known: i64,
     },
+    /// The file was replaced, renamed or removed while it was open.
+    #[error("`{}` was replaced or removed while it was open", path.display())]
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The file is damaged.
     #[error("the database is damaged: {0}")]
     Damaged(String),
+    /// The file is not a SQLite database.
+    #[error("the file is not a database")]
+    NotADatabase,
     /// A file from elsewhere breaks a rule, so nothing of it was taken in.
     #[error("the file was refused: {rule}: {detail}")]
     Refused {
@@ -207,9 +216,29 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The disk is full.
+    /// The disk is full, or the file has reached its largest size.
     #[error("the disk is full")]
-    DiskFull(#[source] rusqlite::Error),
+    DiskFull(rusqlite::Error),
+    /// Reading or writing the file failed.
+    #[error("the disk failed while the database was being {}", activity(.0))]
+    DiskFailed(rusqlite::Error),
+    /// The file cannot be opened.
+    #[error("the database file cannot be opened")]
+    CannotOpen(rusqlite::Error),
+    /// The file's permissions or its filesystem do not allow changes.
+    #[error("the database file or its directory cannot be written")]
+    NotWritable(rusqlite::Error),
+    /// Another program has locked the file in SQLite's own way.
+    #[error("another program has locked the database")]
+    LockedElsewhere(rusqlite::Error),
+    /// The directory of a database does not allow changes.
+    #[error("cannot open `{}` for writing", path.display())]
+    Unwritable {
+        /// The database.
+        path: PathBuf,
+        /// Why the file beside it cannot be created.
+        source: std::io::Error,
+    },
     /// SQLite failed.
     #[error("the database failed")]
     Sqlite(#[source] rusqlite::Error),
@@ -221,6 +250,18 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+}
+
+/// What SQLite was doing to the file, as a participle.
+fn activity(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ffi;
+    match error.sqlite_extended_error_code() {
+        Some(ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE) => "written",
+        Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC) => "synced",
+        Some(ffi::SQLITE_IOERR_LOCK | ffi::SQLITE_IOERR_SHMLOCK | ffi::SQLITE_IOERR_CHECKRESERVEDLOCK) => "locked",
+        Some(ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_FSTAT) => "read",
+        _ => "used",
+    }
 }
 
 fn holder(pid: Option<u32>) -> String {
@@ -240,10 +281,20 @@ impl Error {
                 "import the file: its rows are checked and copied into a fresh database"
             }
             Self::TooNew { .. } => "use a newer version",
-            Self::Damaged(_) => "restore an exported snapshot",
+            Self::Moved { .. } => {
+                "nothing of this was kept, and what was committed before is in the file that was moved: \
+                 put it back, or open the sandbox again"
+            }
+            Self::Damaged(_) => "restore an exported snapshot; `sandlite export` copies what can still be read",
+            Self::NotADatabase => "check the path: a sandbox is a file that `sandlite` created",
             Self::RolledBack(_) => "the state before the command is intact; run it again",
             Self::Conflict { .. } => "read the key again and repeat",
             Self::DiskFull(_) => "free some space; the state before the command is intact",
+            Self::DiskFailed(_) => "check the disk, its free space and the limits of this process; what was committed is intact",
+            Self::CannotOpen(_) => "check that it is a file and that you may read and write it and its directory",
+            Self::NotWritable(_) => "make both writable, or work on a copy elsewhere",
+            Self::LockedElsewhere(_) => "close the program that has the file open, then repeat",
+            Self::Unwritable { source, .. } | Self::Disk { source, .. } => return disk_hint(source),
             Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => "delete files, or raise the quota",
             Self::Fs { source: FsError::Damaged, .. } => "`check` lists what is wrong; restore an exported snapshot",
             _ => return None,
@@ -260,16 +311,59 @@ impl Error {
     }
 }
 
+fn disk_hint(source: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    Some(match source.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "make its directory writable, or work in another place",
+        ErrorKind::NotFound => "create its directory first",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "free some space, or raise the limits of this process"
+        }
+        ErrorKind::IsADirectory => "name a file",
+        ErrorKind::AlreadyExists => "choose a name that is not there",
+        _ => return None,
+    })
+}
+
+/// The error of SQLite in our words.
+pub(crate) fn sentence(error: &rusqlite::Error) -> String {
+    match error.sqlite_error() {
+        Some(&code) => Error::from(rusqlite::Error::SqliteFailure(code, None)).to_string(),
+        None => error.to_string(),
+    }
+}
+
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::{ErrorCode, ffi};
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::OperationInterrupted) => Self::Interrupted,
-            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull(error),
-            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            // Less is there than the file itself says.
+            Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHORT_READ) => {
+                Self::Damaged("it is cut short".to_owned())
+            }
+            Some(ErrorCode::OperationInterrupted) => Self::Interrupted,
+            Some(ErrorCode::DiskFull) => Self::DiskFull(error),
+            // The index of the log has no room.
+            Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::DiskFull(error)
+            }
+            Some(ErrorCode::SystemIoFailure) => Self::DiskFailed(error),
+            Some(ErrorCode::CannotOpen) => Self::CannotOpen(error),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::NotWritable(error),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::LockedElsewhere(error),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(what_is_damaged(error)),
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase,
             _ if tells_of_damage(&error) => Self::Damaged(error.to_string()),
             _ => Self::Sqlite(error),
         }
+    }
+}
+
+/// What we found to be wrong; SQLite itself says only that something is.
+fn what_is_damaged(error: rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(what)) if what != "database disk image is malformed" => what,
+        _ => "its pages contradict each other".to_owned(),
     }
 }
 

@@ -14,7 +14,9 @@ use crate::check;
 use crate::copy::Export;
 use crate::database::Database;
 use crate::error::{Error, FsError};
-use crate::options::Options;
+use crate::making::{NewFile, Scratch};
+use crate::medium;
+use crate::options::{Durability, Options};
 use crate::store::Store;
 use source::Source;
 
@@ -69,27 +71,33 @@ pub(crate) fn refused(rule: &'static str, detail: impl Into<String>) -> Error {
 }
 
 impl Database {
-    /// Makes a fresh database from a file, whose rows are checked one by one; `options.path` must not exist yet.
+    /// Makes a fresh database from a file, whose rows are checked one by one; `options.path` must not exist yet. Nothing is
+    /// at that path before everything is in it.
     pub fn import(file: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
-        if let Some(path) = options.path.as_deref().filter(|path| path.exists()) {
+        let Some(path) = options.path.clone() else {
+            let parent = std::env::temp_dir();
+            let scratch = Scratch::new_in(&parent).map_err(|source| Error::Disk { path: parent.clone(), source })?;
+            return Self::filled(file, scratch.path(), options, import);
+        };
+        if path.symlink_metadata().is_ok() {
             return Err(Error::Invalid { what: "path", reason: format!("`{}` exists", path.display()) });
         }
-        let made = options.path.clone();
-        let result = Source::open(file, made.as_deref(), import).map_err(blame).and_then(|source| {
-            let database = options.open()?;
-            let imported = database.take_in(&source, import).map_err(blame)?;
-            database.compare(import)?;
-            Ok((database, imported))
-        });
-        if let (Err(_), Some(path)) = (&result, &made) {
-            // The half-made database is ours alone: `open` above created it, and its handle is closed by now.
-            for suffix in ["", "-wal", "-shm", "-running"] {
-                let mut name = path.as_os_str().to_owned();
-                name.push(suffix);
-                let _ = std::fs::remove_file(name);
-            }
-        }
-        result
+        medium::refuse_network(&path)?;
+        let new = NewFile::beside(&path)?;
+        let (database, imported) = Self::filled(file, new.directory(), options.clone().path(new.path()), import)?;
+        database.bring_log_back()?;
+        drop(database);
+        new.publish_database(options.durability == Durability::PowerSafe)?;
+        Ok((options.open_published()?, imported))
+    }
+
+    /// A fresh database with the rows of a file, which is copied into `directory` first.
+    fn filled(file: &Path, directory: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
+        let source = Source::open(file, directory, import).map_err(blame)?;
+        let database = options.open()?;
+        let imported = database.take_in(&source, import).map_err(blame)?;
+        database.compare(import)?;
+        Ok((database, imported))
     }
 
     // Everything that came in is compared: what the exporter left out is not here either.
@@ -128,6 +136,7 @@ impl Database {
 fn blame(error: Error) -> Error {
     match error {
         Error::Damaged(detail) => refused("readable", detail),
+        Error::NotADatabase => refused("readable", "it is not a SQLite database"),
         Error::Sqlite(error) => refused("readable", error.to_string()),
         other => other,
     }

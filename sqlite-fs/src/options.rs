@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, SystemClock};
 use crate::database::Database;
 use crate::error::Error;
+use crate::making;
 use crate::quota::Quota;
 
 /// Default of [`Options::cache`].
@@ -98,5 +99,16 @@ impl Options {
     /// Opens it.
     pub fn open(self) -> Result<Database, Error> {
         Database::open(self)
+    }
+
+    /// Opens a database that was published just now; one that cannot be opened is not left behind, unless another process
+    /// was quicker and has it.
+    pub(crate) fn open_published(self) -> Result<Database, Error> {
+        let path = self.path.clone();
+        self.open().inspect_err(|error| {
+            if let Some(path) = path.filter(|_| !matches!(error, Error::Locked { .. })) {
+                making::remove_database(&path);
+            }
+        })
     }
 }

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::making::with_suffix;
 
 /// Where the note starts; before it, the holder's process id as text.
 const NOTE_AT: u64 = 32;
@@ -33,14 +34,21 @@ pub(crate) struct Left {
 impl Side {
     /// The lock's path for a database.
     pub(crate) fn path_for(database: &Path) -> PathBuf {
-        let mut name = database.as_os_str().to_owned();
-        name.push("-running");
-        PathBuf::from(name)
+        with_suffix(database, "-running")
+    }
+
+    /// Fails if a living process has a database of this name open for writing.
+    pub(crate) fn refuse_if_held(database: &Path) -> Result<(), Error> {
+        let Ok(mut file) = File::open(Self::path_for(database)) else { return Ok(()) };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: database.to_owned(), pid: holder(&mut file) }),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn acquire(database: &Path) -> Result<(Self, Left), Error> {
         let path = Self::path_for(database);
-        let disk = |source| Error::Disk { path: path.clone(), source };
+        let disk = |source| Error::Unwritable { path: database.to_owned(), source };
         loop {
             let mut file = open(&path).map_err(disk)?;
             match file.try_lock() {
@@ -97,8 +105,11 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // Removed while still locked: whoever waits finds that the path is another file by then.
-        let _ = std::fs::remove_file(&self.path);
+        // Removed while still locked: whoever waits finds that the path is another file by then. If the database's
+        // directory was moved, another process may have a file of this name.
+        if is_at(&self.file, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -137,8 +148,9 @@ fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
 }
 
+/// Whether an open file is still the one at a path.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
@@ -147,6 +159,6 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_at(_file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }

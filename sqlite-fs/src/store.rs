@@ -22,7 +22,7 @@ pub(crate) use names::SEARCH;
 
 use crate::calls::OpenCall;
 use crate::clock::Clock;
-use crate::error::{Error, Fault, FsError};
+use crate::error::{self, Error, Fault, FsError};
 use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
 use crate::memory::{Memory, MemoryBudget};
@@ -223,7 +223,7 @@ impl Store {
         self.gauge.set_pending(self.pending());
         if let Err(Fault::Sql(error)) = &result {
             if self.connection.is_autocommit() {
-                self.lost = Some(error.to_string());
+                self.lost = Some(error::sentence(error));
             }
             self.interrupter.clear();
         }
@@ -355,6 +355,7 @@ impl Store {
             return self.commit().map(|()| true);
         }
         self.interrupter.clear();
+        self.patience.refill();
         self.until = Some(until);
         self.gauge.limit(Some(until));
         let written = self.write_all();

@@ -43,9 +43,18 @@ impl Transaction {
     }
 
     /// Makes everything durable and visible; on an error nothing is.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed since it was opened.
     pub fn commit(self) -> Result<(), Error> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Busy)?;
-        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| store.commit());
+        let result = store.interrupt_calls().map_err(Error::from).and_then(|()| {
+            self.shared.still_there()?;
+            store.commit()?;
+            // It may have gone meanwhile: success is reported only for what is in the file that others find.
+            self.shared.still_there()
+        });
         if result.is_err() {
             store.rollback();
         }
@@ -72,7 +81,14 @@ impl Transaction {
     pub fn commit_by(self, until: Instant) -> Result<Option<Self>, Error> {
         let mut place = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let store = place.as_mut().ok_or(Error::Busy)?;
-        let committed = store.commit_by(until);
+        let committed = self.shared.still_there().and_then(|()| store.commit_by(until)).and_then(|is_committed| {
+            // It may have gone meanwhile: success is reported only for what is in the file that others find.
+            self.shared.still_there()?;
+            Ok(is_committed)
+        });
+        if committed.is_err() {
+            store.rollback();
+        }
         if let Ok(false) = committed {
             drop(place);
             return Ok(Some(self));

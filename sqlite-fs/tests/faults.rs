@@ -9,7 +9,7 @@ use std::path::Path;
 
 use faults::vfs;
 use rusqlite::ffi;
-use sqlite_fs::{Database, Durability, Error, FsError, NewCall, Outcome};
+use sqlite_fs::{Database, Durability, Error, Export, FsError, Import, NewCall, Outcome};
 
 /// Files of one command: enough that its log is written in many stretches, and is brought back now and then.
 const MANY: u32 = 40;
@@ -92,6 +92,53 @@ fn errors_everywhere(code: i32, is_expected: impl Fn(&Error) -> bool) -> u64 {
     failures
 }
 
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A snapshot, a fork and an import that meet an error at any call leave nothing behind, and succeed when repeated.
+fn files_are_whole_or_absent(code: i32) {
+    let dir = tempfile::tempdir().unwrap();
+    let database = open(&dir.path().join("a.db"));
+    command(&database, 1, FEW).unwrap();
+    let place = dir.path().join("new");
+    std::fs::create_dir(&place).unwrap();
+    let snapshot = dir.path().join("snapshot.db");
+    database.export(&snapshot, Export::default()).unwrap();
+    let target = place.join("b.db");
+    let options = || Database::options().path(&target).durability(Durability::PowerSafe);
+    let make: [&dyn Fn() -> Result<(), Error>; 3] =
+        [&|| database.export(&target, Export::default()), &|| database.fork(options()).map(drop), &|| {
+            Database::import(&snapshot, options(), &Import::default()).map(drop)
+        }];
+    for make in make {
+        let mut failures = 0;
+        for calls in 0.. {
+            vfs::fail_after(calls, code);
+            let result = make();
+            let failed = vfs::heal();
+            if result.is_err() {
+                failures += 1;
+                assert_eq!(names(&place), [""; 0], "call {calls}: {result:?}");
+                continue;
+            }
+            let made = open(&target);
+            assert_eq!(made.check().unwrap(), [], "call {calls}");
+            assert_eq!(number(&made), 1, "call {calls}");
+            drop(made);
+            assert_eq!(names(&place), ["b.db"], "call {calls}");
+            std::fs::remove_file(&target).unwrap();
+            if !failed {
+                break;
+            }
+        }
+        assert!(failures > 5, "{failures}");
+    }
+}
+
 /// What a commit leaves on a disk that forgets everything unsynced when the power goes at any call.
 fn power_cuts() {
     let dir = tempfile::tempdir().unwrap();
@@ -131,11 +178,15 @@ fn a_bad_disk_loses_nothing_that_was_acknowledged() {
     let full = |error: &Error| {
         matches!(error, Error::DiskFull(_) | Error::RolledBack(_))
             || matches!(error.fs_error(), Some(FsError::NoSpace | FsError::Io))
-            || matches!(error, Error::Sqlite(_))
+            || matches!(error, Error::DiskFailed(_) | Error::CannotOpen(_))
     };
     assert!(errors_everywhere(ffi::SQLITE_FULL, full) > 20);
-    let broken =
-        |error: &Error| matches!(error, Error::Sqlite(_) | Error::RolledBack(_)) || error.fs_error() == Some(FsError::Io);
+    let broken = |error: &Error| {
+        matches!(error, Error::DiskFailed(_) | Error::CannotOpen(_) | Error::RolledBack(_))
+            || error.fs_error() == Some(FsError::Io)
+    };
     assert!(errors_everywhere(ffi::SQLITE_IOERR_WRITE, broken) > 20);
+    files_are_whole_or_absent(ffi::SQLITE_FULL);
+    files_are_whole_or_absent(ffi::SQLITE_IOERR_WRITE);
     power_cuts();
 }

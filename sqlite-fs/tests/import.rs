@@ -289,7 +289,9 @@ fn check_names_what_is_broken_in_our_own_file() {
         let database = match Database::options().path(corpus.changed(&sql)).durability(Durability::CrashSafe).open() {
             Ok(database) => database,
             // A file without its settings, or with other tables than ours, does not even open.
-            Err(Error::Damaged(_) | Error::Sqlite(_) | Error::Foreign { .. } | Error::Tampered { .. }) => continue,
+            Err(Error::Damaged(_) | Error::NotADatabase | Error::Sqlite(_) | Error::Foreign { .. } | Error::Tampered { .. }) => {
+                continue;
+            }
             Err(error) => panic!("{sql}: {error}"),
         };
         if let Ok(violations) = database.check() {

@@ -26,7 +26,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { bash errors files history kv limits machine mounts pip presets python sessions snapshots }
+transcripts! { bash errors files history input kv limits machine mounts pip presets python sessions snapshots trouble }
 
 #[test]
 fn every_transcript_is_replayed() {

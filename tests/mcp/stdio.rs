@@ -308,3 +308,43 @@ fn a_client_that_leaves_ends_its_commands() {
     drop(client.stdin.take());
     assert!(client.child.wait().unwrap().success());
 }
+
+/// T-REL-01
+#[test]
+fn a_database_that_is_gone_is_an_error_of_the_next_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.db");
+    let mut client = Client::start(&["--db", path.to_str().unwrap()]);
+    client.data("write_file", json!({ "path": "/x", "content": "kept" }));
+    std::fs::remove_file(&path).unwrap();
+    let calls = [
+        ("write_file", json!({ "path": "/y", "content": "lost" })),
+        ("bash", json!({ "command": "echo lost > /y" })),
+        ("python", json!({ "code": "open('/y', 'w')" })),
+        ("kv_set", json!({ "key": "y", "value": 1 })),
+        ("read_file", json!({ "path": "/x" })),
+        ("fork", json!({})),
+    ];
+    for (tool, arguments) in calls {
+        let result = client.call(tool, arguments);
+        assert_eq!(result["isError"], true, "{tool}: {result}");
+        assert!(text(&result).contains("was replaced or removed while it was open"), "{tool}: {}", text(&result));
+    }
+}
+
+#[test]
+fn notes_of_an_import_are_in_its_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = Client::start(&["--snapshots", directory.path().to_str().unwrap()]);
+    client.data("bash", json!({ "command": "mkfifo /tmp/queue" }));
+    client.data("export_snapshot", json!({ "name": "s" }));
+    // The mode of a named pipe becomes that of a character device.
+    let path = directory.path().join("s.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let found: Vec<usize> = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0x11, 0xA4]).collect();
+    let [at] = found[..] else { panic!("{found:?}") };
+    bytes[at] = 0x21;
+    std::fs::write(&path, bytes).unwrap();
+    let opened = client.data("import_snapshot", json!({ "snapshot": "s" }));
+    assert_eq!(opened["notes"], json!(["`queue` is a device or socket: left out"]));
+}

@@ -1,20 +1,30 @@
-//! `cargo xtask attack`: the whole of what the tests try a part of.
+//! `cargo xtask attack`: the long forms of what the tests attack briefly.
+
+mod kills;
 
 use crate::Outcome;
 use crate::run::{cargo, run};
 
-const HELP: &str = "Usage: cargo xtask attack files    hostile databases, each with every verb of the command line";
+/// Each attack: its name, what it does, and how it is run with the words that follow.
+type Attack = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
-/// Attacks what is named.
+const ATTACKS: &[Attack] = &[
+    ("files", "open hostile databases with every verb of the command line", files),
+    ("kills", "end every verb at random moments, 10 000 times (or as often as given)", kills::run),
+];
+
+/// Runs one of the attacks.
 pub(crate) fn attack(args: &[String]) -> Outcome {
-    match args {
-        [what] if what == "files" => files(),
-        _ => Err(HELP.into()),
+    let (name, rest) = args.split_first().map_or(("", &[][..]), |(name, rest)| (name.as_str(), rest));
+    if let Some((_, _, run)) = ATTACKS.iter().find(|(known, _, _)| *known == name) {
+        return run(rest);
     }
+    let lines: Vec<String> = ATTACKS.iter().map(|(name, what, _)| format!("  {name:<11} {what}")).collect();
+    Err(format!("Usage: cargo xtask attack <what>\n\n{}", lines.join("\n")).into())
 }
 
 // The test of the same name, with all its cases.
-fn files() -> Outcome {
+fn files(_: &[String]) -> Outcome {
     let args = ["test", "--workspace", "--release", "--test", "escape", "hostile_files", "--", "--nocapture"];
     run(cargo().args(args).env("SANDLITE_ATTACK", "all"), "install Rust with rustup")
 }

@@ -26,7 +26,7 @@ Usage: cargo xtask <command>
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: and install the scientific Python for the tests of it)
   wheel     build the Python package, with the guests inside
-  attack    try everything that hostile files can do: attack files
+  attack    the long forms of what the tests attack briefly
   bench     measure: what a command costs, what a preset costs
   cpython-tests [PART]…
             CPython's own tests inside the sandbox, fetched from Debian

@@ -1,7 +1,7 @@
 //! The verbs of `fs` that change or copy: `put`, `get`, `rm`, `mkdir`, `mv`, `cp`.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,17 +10,16 @@ use serde_json::json;
 
 use crate::printer::{Hinted, Printer};
 use crate::time;
+use crate::{input, interrupt};
 
 pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: &Printer) -> anyhow::Result<()> {
     if host == Path::new("-") {
         let Some(guest) = guest else {
             return Err(Hinted::error("standard input has no name", "say where to: `sandlite fs put - /path`"));
         };
-        let mut content = Vec::new();
-        io::stdin().lock().read_to_end(&mut content).context("cannot read standard input")?;
         let to = super::guest(guest);
-        sandbox.fs().write(&to, &content)?;
-        done("put", "-", &to, content.len() as u64, printer);
+        let bytes = sandbox.fs().write_from(&to, input::standard_input()?)?;
+        done("put", "-", &to, bytes, printer);
         return Ok(());
     }
     let shown = host.display().to_string();
@@ -35,9 +34,8 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
         tree_done("put", &shown, &to, &copied, printer);
         return Ok(());
     }
-    let content = fs::read(host).with_context(|| format!("cannot read `{shown}`"))?;
-    sandbox.fs().write(&to, &content)?;
-    done("put", &shown, &to, content.len() as u64, printer);
+    let bytes = sandbox.fs().write_from(&to, input::content(host)?)?;
+    done("put", &shown, &to, bytes, printer);
     Ok(())
 }
 
@@ -57,14 +55,14 @@ pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: 
     };
     let shown = host.display().to_string();
     if sandbox.fs().metadata(guest)?.is_dir() {
+        interrupt::clean_up(&host)?;
         let slow = printer.progress().slow("copying out");
         let copied = sandbox.export_tree(guest, &host)?;
         drop(slow);
         tree_done("got", guest, &shown, &copied, printer);
         return Ok(());
     }
-    let file = fs::File::create(&host).with_context(|| format!("cannot write `{shown}`"))?;
-    let bytes = sandbox.fs().read_to(guest, file)?;
+    let bytes = crate::commands::write_whole_with(&host, |file| Ok(sandbox.fs().read_to(guest, file)?))?;
     done("got", guest, &shown, bytes, printer);
     Ok(())
 }
@@ -73,14 +71,11 @@ pub(super) fn rm(sandbox: &Sandbox, recursive: bool, paths: &[String], printer: 
     let files = sandbox.fs();
     let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
     for path in &paths {
-        if !files.symlink_metadata(path)?.is_dir() {
-            files.remove_file(path)?;
-        } else if recursive {
-            files.remove_dir_all(path)?;
-        } else {
+        if files.symlink_metadata(path)?.is_dir() && !recursive {
             return Err(Hinted::error(format!("`{path}` is a directory"), "`fs rm -r` removes it with all below it"));
         }
     }
+    files.remove_all(&paths)?;
     if printer.is_json() {
         printer.json(&json!({ "removed": paths }));
     }
@@ -89,9 +84,7 @@ pub(super) fn rm(sandbox: &Sandbox, recursive: bool, paths: &[String], printer: 
 
 pub(super) fn mkdir(sandbox: &Sandbox, paths: &[String], printer: &Printer) -> anyhow::Result<()> {
     let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
-    for path in &paths {
-        sandbox.fs().create_dir_all(path)?;
-    }
+    sandbox.fs().create_dirs(&paths)?;
     if printer.is_json() {
         printer.json(&json!({ "created": paths }));
     }
@@ -114,31 +107,11 @@ pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, print
         files.copy(from, &to)?;
     } else if !recursive {
         return Err(Hinted::error(format!("`{from}` is a directory"), "`fs cp -r` copies it with all below it"));
-    } else if super::below(&to, "").starts_with(&super::below(from, "")) {
-        bail!("`{from}` cannot be copied into itself");
     } else {
-        copy_tree(sandbox, from, &to)?;
+        files.copy_dir_all(from, &to)?;
     }
     if printer.is_json() {
         printer.json(&json!({ "from": from, "to": to }));
-    }
-    Ok(())
-}
-
-fn copy_tree(sandbox: &Sandbox, from: &str, to: &str) -> anyhow::Result<()> {
-    let files = sandbox.fs();
-    for found in files.walk(from)? {
-        let target = format!("{to}{}", found.path.get(from.len()..).unwrap_or_default());
-        match found.stat.file_type() {
-            runtime::FileType::Directory => {
-                files.create_dir_all(&target)?;
-                files.set_permissions(&target, found.stat.mode & 0o7777)?;
-            }
-            runtime::FileType::File => drop(files.copy(&found.path, &target)?),
-            runtime::FileType::Symlink => files.symlink(&files.read_link(&found.path)?, &target)?,
-            // A pipe has nothing to copy.
-            runtime::FileType::Fifo => {}
-        }
     }
     Ok(())
 }

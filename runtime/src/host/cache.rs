@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use guests::Guest;
+use sqlite_fs::NewFile;
 use wasmtime::{Engine, Module};
 
 use super::engine::{self, Places};
@@ -209,13 +210,11 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
 
 // Written beside and renamed: another process sees the whole file or none.
 fn write_beside(path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    let new = NewFile::beside(path).map_err(io::Error::other)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new.path())?;
     pieces.iter().try_for_each(|piece| file.write_all(piece))?;
-    // A seal must not outlive what it vouches for when the power fails.
-    file.sync_data()?;
-    fs::rename(&partial, path)
+    // A seal must not outlive what it vouches for when the power fails: it is synced before it is renamed.
+    new.replace().map_err(io::Error::other)
 }
 
 // What the kernel says of a file that nobody has touched since.

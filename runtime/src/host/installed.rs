@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guests::scientific;
 use sha2::{Digest, Sha256};
+use sqlite_fs::NewFile;
 
 use super::{Host, cache};
 use crate::vfs::{Fixed, Part};
@@ -56,14 +57,13 @@ impl Installed {
         if !cache::is_private(cache) {
             return Err(trouble(io::ErrorKind::PermissionDenied.into()));
         }
-        let partial = installed.directory.with_extension(format!("new-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&partial);
-        DirBuilder::new().mode(0o700).create(&partial).map_err(trouble)?;
+        let new = NewFile::beside(&installed.directory)?;
+        DirBuilder::new().mode(0o700).create(new.path()).map_err(trouble)?;
         for (name, content) in taken(wheel, &bytes)? {
-            fs::write(partial.join(name), content).map_err(trouble)?;
+            fs::write(new.path().join(name), content).map_err(trouble)?;
         }
         let _ = fs::remove_dir_all(&installed.directory);
-        fs::rename(&partial, &installed.directory).map_err(trouble)?;
+        new.publish()?;
         Ok(installed)
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use presets::{Limits, Preset};
-use sqlite_fs::{Database, Durability, Import, Options, Quota};
+use sqlite_fs::{Database, Durability, FsError, Import, Ino, Options, Quota, Transaction};
 
+use super::files::{Content, Room};
 use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
 use super::record::{Call, Recorded, as_user};
@@ -31,7 +32,7 @@ pub struct Builder {
     preset: Preset,
     surroundings: Surroundings,
     root_alias: Option<String>,
-    files: Vec<(String, Vec<u8>)>,
+    files: Vec<(String, Content)>,
     power_safe: bool,
     read_only: bool,
     tools: Vec<Tool>,
@@ -169,7 +170,13 @@ impl Builder {
 
     /// Puts a file into the sandbox when it is opened, with the directories above it.
     #[must_use]
-    pub fn file(mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+    pub fn file(self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        self.file_from(path, content.into())
+    }
+
+    /// The same with content that is read while it is stored.
+    #[must_use]
+    pub fn file_from(mut self, path: impl Into<String>, content: impl Into<Content>) -> Self {
         self.files.push((path.into(), content.into()));
         self
     }
@@ -261,18 +268,22 @@ impl Builder {
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
         let root_alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
-        let open = || -> Result<Database, Error> {
-            let database = match self.import {
-                Some(snapshot) => Database::import(&snapshot, options, &import_bounds(&limits, self.import_digest))?.0,
-                None => options.open()?,
+        let open = || -> Result<(Database, Vec<String>), Error> {
+            let (database, notes) = match self.import {
+                Some(snapshot) => {
+                    let bounds = import_bounds(&limits, self.import_digest);
+                    let (database, imported) = Database::import(&snapshot, options, &bounds)?;
+                    (database, imported.notes)
+                }
+                None => (options.open()?, Vec::new()),
             };
             if !self.read_only {
                 let home = if root_alias.is_some() { "/" } else { HOME };
                 furnish(&database, home, within_root(&cwd, root_alias.as_deref()))?;
             }
-            Ok(database)
+            Ok((database, notes))
         };
-        let (host, database) = match self.host {
+        let (host, (database, import_notes)) = match self.host {
             Engine::Shared(host) => (host, open()?),
             Engine::Own(host) => meanwhile(host.start(guest)?, open)?,
             Engine::Starting(starting) => meanwhile(starting, open)?,
@@ -284,7 +295,7 @@ impl Builder {
         }
         let recorded = Recorded::new(database.clone());
         if !self.read_only {
-            seed(&recorded, &self.files)?;
+            seed(&recorded, &limits, self.files)?;
         }
         let mounts = mount::open(self.mounts, &database)?;
         let sandbox = Sandbox {
@@ -301,6 +312,7 @@ impl Builder {
             interpreters,
             reaping: Arc::default(),
             world,
+            import_notes: import_notes.into(),
         };
         sandbox.prepare_mount_points()?;
         Ok(sandbox)
@@ -308,7 +320,7 @@ impl Builder {
 }
 
 // The engine and the database each take milliseconds, and neither needs the other.
-fn meanwhile(starting: Starting, open: impl FnOnce() -> Result<Database, Error>) -> Result<(Host, Database), Error> {
+fn meanwhile<T>(starting: Starting, open: impl FnOnce() -> Result<T, Error>) -> Result<(Host, T), Error> {
     Fixed::world();
     starting.help();
     let database = open();
@@ -365,7 +377,7 @@ fn furnish(database: &Database, home: &str, cwd: &str) -> Result<(), Error> {
 }
 
 // The files it was given, in one row of the history.
-fn seed(recorded: &Recorded, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+fn seed(recorded: &Recorded, limits: &Limits, files: Vec<(String, Content)>) -> Result<(), Error> {
     if files.is_empty() {
         return Ok(());
     }
@@ -377,8 +389,20 @@ fn seed(recorded: &Recorded, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
             if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
                 fs.create_dir_all(parent)?;
             }
-            fs.write(path, content)?;
+            let room = Room::of(transaction, limits, &path)?;
+            fs.write(&path, b"")?;
+            let ino = fs.metadata(&path)?.ino;
+            content.store(&path, room, |offset, bytes| write_all(transaction, ino, offset, bytes))?;
         }
         Ok(())
     })
+}
+
+fn write_all(transaction: &Transaction, ino: Ino, mut offset: u64, mut bytes: &[u8]) -> Result<(), FsError> {
+    while !bytes.is_empty() {
+        let written = transaction.write(ino, offset, bytes)?;
+        offset += written as u64;
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    Ok(())
 }

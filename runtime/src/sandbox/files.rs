@@ -1,5 +1,6 @@
 //! The sandbox's files from outside: no guest runs, the rows (and what is mounted) are read and written directly.
 
+mod many;
 mod page;
 
 use serde_json::json;
@@ -10,6 +11,9 @@ use super::record::Call;
 use super::{Sandbox, version};
 use crate::Error;
 use crate::vfs::{Node, ROOT_NODE, Vfs, library_stat, to_fs};
+
+pub use many::Content;
+pub(super) use many::Room;
 
 /// A sandbox's files, mounted ones included. Paths are absolute.
 ///

@@ -132,6 +132,22 @@ impl<'a> Kv<'a> {
         })
     }
 
+    /// Removes several keys at once and answers which were there.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written: then none is removed.
+    pub fn delete_all(&self, keys: &[String]) -> Result<Vec<bool>, Error> {
+        if let [key] = keys {
+            return Ok(vec![self.delete(key)?]);
+        }
+        self.recorded.change_answering(Call::new("kv_delete", &keys.join(" "), json!({ "keys": keys })), |transaction| {
+            let found = keys.iter().map(|key| Ok(transaction.kv().delete(key)?)).collect::<Result<Vec<bool>, Error>>()?;
+            let answer = json!({ "existed": found });
+            Ok((found, answer))
+        })
+    }
+
     /// Some of the keys that begin with a prefix, sorted: those after `after`, at most 1000 and at most 64 KB of them. When there are more,
     /// the last one is the `after` of the next page.
     ///

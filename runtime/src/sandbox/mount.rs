@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlite_fs::Database;
+use sqlite_fs::{Database, NewFile};
 
 use super::Sandbox;
 use super::record::{Call, as_user};
@@ -140,12 +140,13 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When a file exists on the host, or cannot be written; what was copied before stays.
+    /// When a file exists on the host, or cannot be written. A directory that was missing is then missing still; in one that
+    /// was there, files copied before the error stay.
     pub fn export_tree(&self, guest: &str, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
         let call = Call::new("export_tree", guest, json!({ "path": guest }));
         self.recorded.read_answering(call, || {
             let vfs = self.view()?;
-            let copy = export_tree(&vfs, guest, host.as_ref())?;
+            let copy = export_whole(&vfs, guest, host.as_ref())?;
             let answer = counts(&copy);
             Ok((copy, answer))
         })
@@ -169,6 +170,23 @@ impl Sandbox {
         let transaction = self.database.begin(None)?;
         Ok(Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?)
     }
+}
+
+// A directory that is not there yet appears when everything is in it.
+fn export_whole(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
+    if host.symlink_metadata().is_ok() {
+        return export_tree(vfs, guest, host);
+    }
+    let new = NewFile::beside(host)?;
+    let copy = export_tree(vfs, guest, new.path()).map_err(|error| match error {
+        Error::HostFile { path, source } => {
+            let path = path.strip_prefix(new.path()).map_or_else(|_| path.clone(), |below| host.join(below));
+            Error::HostFile { path, source }
+        }
+        error => error,
+    })?;
+    new.publish()?;
+    Ok(copy)
 }
 
 fn counts(copy: &TreeCopy) -> serde_json::Value {

@@ -5,6 +5,7 @@ mod wheel;
 
 use std::collections::BTreeSet;
 
+use presets::ByteSize;
 use serde_json::json;
 use sqlite_fs::{Fs, Transaction, Volume};
 
@@ -61,6 +62,9 @@ impl Sandbox {
 const METADATA_BYTES: u64 = 1 << 20;
 
 impl Packages<'_> {
+    /// The largest wheel file that is looked at.
+    pub const WHEEL_MAX: ByteSize = ByteSize(wheel::MAX_WHEEL_BYTES as u64);
+
     /// Installs a wheel from the bytes of its file, in place of another version of the package.
     ///
     /// The wheel must be of pure Python (`py3-none-any`), and each of its files must have the hash that its `RECORD` says.
@@ -70,29 +74,45 @@ impl Packages<'_> {
     ///
     /// When the wheel is refused, or does not fit the quota: then nothing is changed.
     pub fn install(&self, wheel: &[u8]) -> Result<Package, Error> {
-        self.install_checked(wheel, |_| Ok(()))
+        let mut installed = self.install_checked(&[(None, wheel)]).map_err(|(_, error)| error)?;
+        installed.pop().ok_or_else(|| Error::Invalid("no wheel was installed".to_owned()))
     }
 
-    /// The same for a wheel that has a file name, which must be that of its package and version.
+    /// Installs several wheels in one transaction: all of them or none. The name of each file must be that of its package and
+    /// version.
     ///
     /// # Errors
     ///
-    /// As [`install`](Self::install); and when the file name is that of another package or version.
-    pub fn install_file(&self, file: &str, wheel: &[u8]) -> Result<Package, Error> {
-        self.install_checked(wheel, |wheel| wheel.check_file_name(file))
+    /// As [`install`](Self::install), with the number of the wheel that was refused; and when a file name is that of another
+    /// package or version.
+    pub fn install_files<N: AsRef<str>, W: AsRef<[u8]>>(&self, wheels: &[(N, W)]) -> Result<Vec<Package>, (usize, Error)> {
+        let wheels: Vec<(Option<&str>, &[u8])> =
+            wheels.iter().map(|(file, wheel)| (Some(file.as_ref()), wheel.as_ref())).collect();
+        self.install_checked(&wheels)
     }
 
-    fn install_checked(&self, wheel: &[u8], check: impl FnOnce(&Wheel) -> Result<(), String>) -> Result<Package, Error> {
-        let wheel = Wheel::read(wheel).and_then(|wheel| check(&wheel).map(|()| wheel));
-        let wheel = wheel.map_err(|reason| Error::Invalid(format!("the wheel is refused: {reason}")))?;
-        let package = wheel.package();
-        let about = format!("{}=={}", package.name, package.version);
-        self.recorded.change(Call::new("install_package", &about, json!({ "package": about })), |transaction| {
+    fn install_checked(&self, wheels: &[(Option<&str>, &[u8])]) -> Result<Vec<Package>, (usize, Error)> {
+        let mut checked = Vec::new();
+        for (number, (file, wheel)) in wheels.iter().enumerate() {
+            let check = |wheel: Wheel| file.map_or(Ok(()), |file| wheel.check_file_name(file)).map(|()| wheel);
+            let wheel = Wheel::read(wheel).and_then(check);
+            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("the wheel is refused: {reason}"))))?);
+        }
+        let packages: Vec<Package> = checked.iter().map(Wheel::package).collect();
+        let names: Vec<String> = packages.iter().map(|package| format!("{}=={}", package.name, package.version)).collect();
+        let about = names.join(" ");
+        let parameters = if names.len() == 1 { json!({ "package": about }) } else { json!({ "packages": names }) };
+        let mut number = 0;
+        let done = self.recorded.change(Call::new("install_package", &about, parameters), |transaction| {
             let fs = as_user(transaction);
-            remove(&fs, &package.name)?;
-            place(&fs, &wheel)?;
-            Ok(package)
-        })
+            for (wheel, package) in checked.iter().zip(&packages) {
+                remove(&fs, &package.name)?;
+                place(&fs, wheel)?;
+                number += 1;
+            }
+            Ok(())
+        });
+        done.map(|()| packages).map_err(|error| (number.min(wheels.len().saturating_sub(1)), error))
     }
 
     /// Removes a package and answers whether it was there.
@@ -103,6 +123,22 @@ impl Packages<'_> {
     pub fn uninstall(&self, name: &str) -> Result<bool, Error> {
         self.recorded.change(Call::new("uninstall_package", name, json!({ "package": name })), |transaction| {
             remove(&as_user(transaction), name)
+        })
+    }
+
+    /// Removes several packages in one transaction and answers which were there.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written: then none is removed.
+    pub fn uninstall_all(&self, names: &[String]) -> Result<Vec<bool>, Error> {
+        if let [name] = names {
+            return Ok(vec![self.uninstall(name)?]);
+        }
+        let call = Call::new("uninstall_package", &names.join(" "), json!({ "packages": names }));
+        self.recorded.change(call, |transaction| {
+            let fs = as_user(transaction);
+            names.iter().map(|name| remove(&fs, name)).collect()
         })
     }
 

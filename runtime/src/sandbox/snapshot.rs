@@ -1,6 +1,7 @@
 //! The sandbox as a whole: what it holds, whether it is sound, a copy of it in a file, a second one that goes on from here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 
@@ -123,7 +124,15 @@ impl Sandbox {
         self.recorded.settle();
         let database = self.database.fork(options)?;
         let interpreters = self.interpreters.none();
-        Ok(Self { recorded: Recorded::new(database.clone()), database, interpreters, ..self.clone() })
+        let import_notes = Arc::default();
+        Ok(Self { recorded: Recorded::new(database.clone()), database, interpreters, import_notes, ..self.clone() })
+    }
+
+    /// What was left out or changed when the sandbox was filled from a snapshot ([`Builder::import`](crate::Builder::import)),
+    /// in sentences. They quote names of the snapshot.
+    #[must_use]
+    pub fn import_notes(&self) -> &[String] {
+        &self.import_notes
     }
 
     /// Writes a compact copy of the sandbox to a new file, without the keys that are marked as secret.

@@ -44,7 +44,15 @@ impl Vfs {
         }
     }
 
-    fn write_all(&self, node: Node, mut offset: u64, mut bytes: &[u8]) -> Result<(), Errno> {
+    /// The file at a path without any content, created if it is missing.
+    pub(crate) fn empty_file(&self, path: &str) -> Result<Node, Errno> {
+        let node = self.file(path)?;
+        self.truncate(node, 0)?;
+        Ok(node)
+    }
+
+    /// Writes all bytes at an offset.
+    pub(crate) fn write_all(&self, node: Node, mut offset: u64, mut bytes: &[u8]) -> Result<(), Errno> {
         while !bytes.is_empty() {
             let written = self.write(node, offset, bytes)?;
             offset += written as u64;
@@ -55,9 +63,7 @@ impl Vfs {
 
     /// Replaces the content of a file, created if it is missing.
     pub(crate) fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), Errno> {
-        let node = self.file(path)?;
-        self.truncate(node, 0)?;
-        self.write_all(node, 0, bytes)
+        self.write_all(self.empty_file(path)?, 0, bytes)
     }
 
     /// Adds to a file, created if it is missing.
@@ -91,6 +97,31 @@ impl Vfs {
         }
         self.chmod(target, stat.mode)?;
         Ok(offset)
+    }
+
+    /// Copies a directory and everything below it; an error comes with the path that it is about.
+    pub(crate) fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), (String, Errno)> {
+        let walked = self.walk(from).map_err(|errno| (from.to_owned(), errno))?;
+        if walked.first().is_none_or(|(_, stat)| stat.kind() != S_IFDIR) {
+            return Err((from.to_owned(), Errno::NOTDIR));
+        }
+        for (path, stat) in walked {
+            let target = format!("{to}{}", path.get(from.len()..).unwrap_or_default());
+            let copy = || match stat.kind() {
+                S_IFDIR => {
+                    self.create_dir_all(&target)?;
+                    self.chmod(self.find(ROOT_NODE, &target, Last::Follow)?, stat.mode & 0o7777)
+                }
+                S_IFLNK => {
+                    let link = self.readlink(self.find(ROOT_NODE, &path, Last::NoFollow)?)?;
+                    self.symlink(&link, ROOT_NODE, &target)
+                }
+                S_IFIFO => Ok(()),
+                _ => self.copy_file(&path, &target).map(drop),
+            };
+            copy().map_err(|errno| (path.clone(), errno))?;
+        }
+        Ok(())
     }
 
     /// Creates a directory and the ones above it that are missing.

@@ -375,6 +375,12 @@ impl NativeSandbox {
         Ok(self.get(py)?.current_dir().to_owned())
     }
 
+    /// What of a snapshot was left out or changed.
+    #[getter]
+    fn import_notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.get(py)?.import_notes().to_vec())
+    }
+
     /// Whether it is closed.
     #[getter]
     fn closed(&self) -> bool {

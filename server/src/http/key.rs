@@ -2,14 +2,19 @@
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use runtime::NewFile;
 
 use crate::Error;
 
 /// Characters that a key must have: 128 bits in hexadecimal.
 const SHORTEST: usize = 32;
+
+/// Bytes of a key's file that are read.
+const LONGEST: u64 = 64 << 10;
 
 /// What a client must show.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,15 +47,22 @@ impl Key {
         let failed = |source| Error::KeyFile { path: path.to_owned(), source };
         if !path.exists() {
             let (key, text) = Self::random()?;
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+            let new = NewFile::beside(path).map_err(|error| failed(io::Error::other(error)))?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new.path()).map_err(failed)?;
             writeln!(file, "{text}").map_err(failed)?;
+            new.publish().map_err(|error| failed(io::Error::other(error)))?;
             return Ok(key);
         }
         let weak = |reason| Error::WeakKey { path: path.to_owned(), reason };
-        if fs::metadata(path).map_err(failed)?.mode() & 0o077 != 0 {
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+        }
+        if metadata.mode() & 0o077 != 0 {
             return Err(weak("others than its owner can read it: `chmod 600` it"));
         }
-        let text = fs::read_to_string(path).map_err(failed)?;
+        let mut text = String::new();
+        fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)).map_err(failed)?;
         Self::new(&text).ok_or_else(|| weak("a key has at least 32 printable characters; remove the file to get a new one"))
     }
 

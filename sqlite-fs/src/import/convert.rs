@@ -116,7 +116,6 @@ impl Store {
         self.connection.execute("DELETE FROM fs_inode", [])?;
         source.inodes(|ino, stat| {
             let Some(stat) = stat else {
-                imported.note(format!("inode {ino} is a device, pipe or socket: left out"));
                 special.insert(ino);
                 return Ok(());
             };
@@ -155,12 +154,18 @@ impl Store {
             if inserted == 0 { Err(refused("inode values", format!("inode {ino} is there twice"))) } else { Ok(()) }
         })?;
         imported.inodes = count;
-        self.take_entries(source, import, &special)?;
+        self.take_entries(source, import, &special, imported)?;
         self.take_targets(source)?;
         self.put_right(imported)
     }
 
-    fn take_entries(&mut self, source: &Source, import: &Import, special: &HashSet<Ino>) -> Result<(), Error> {
+    fn take_entries(
+        &mut self,
+        source: &Source,
+        import: &Import,
+        special: &HashSet<Ino>,
+        imported: &mut Imported,
+    ) -> Result<(), Error> {
         let mut statement = source.connection.prepare("SELECT parent_ino, name, ino FROM fs_dentry NOT INDEXED")?;
         let mut rows = statement.query([])?;
         let mut count = 0;
@@ -173,6 +178,7 @@ impl Store {
                 return Err(refused("quota", "too many names"));
             }
             if u64::try_from(ino).is_ok_and(|ino| special.contains(&ino)) {
+                imported.note(format!("`{name}` is a device or socket: left out"));
                 continue;
             }
             let inserted = self

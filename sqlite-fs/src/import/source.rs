@@ -1,10 +1,9 @@
 //! The foreign file, behind glass.
 
 use std::collections::HashSet;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::hooks::{AuthAction, Authorization};
@@ -14,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Import, refused};
 use crate::copy::file_uri;
 use crate::error::Error;
+use crate::making::with_suffix;
 use crate::schema;
 
 /// The longest value that is looked at: a call's whole output.
@@ -40,60 +40,47 @@ pub(super) struct Source {
     pub(super) connection: Connection,
     pub(super) chunk_bytes: u64,
     columns: HashSet<(String, String)>,
-    _copy: PrivateCopy,
 }
 
-/// A directory that only we can enter, gone when dropped.
-struct PrivateCopy(PathBuf);
-
-impl Drop for PrivateCopy {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+/// Copies a file into our directory.
+fn take(file: &Path, to: &Path, max_bytes: u64) -> Result<(), Error> {
+    let disk = |source| Error::Disk { path: file.to_owned(), source };
+    let from = open_file(file).map_err(disk)?;
+    let mut copy = File::create_new(to).map_err(|source| Error::Disk { path: to.to_owned(), source })?;
+    let copied = std::io::copy(&mut from.take(max_bytes.saturating_add(1)), &mut copy).map_err(|source| {
+        use std::io::ErrorKind;
+        let is_ours = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
+        let directory = to.ancestors().nth(2).filter(|_| is_ours);
+        Error::Disk { path: directory.unwrap_or(file).to_owned(), source }
+    })?;
+    if copied > max_bytes {
+        return Err(refused("file size", format!("more than {max_bytes} bytes")));
     }
+    Ok(())
 }
 
-impl PrivateCopy {
-    fn new(near: Option<&Path>) -> Result<Self, Error> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let parent = match near.map(std::path::absolute).transpose() {
-            Ok(Some(path)) => path.parent().map_or_else(std::env::temp_dir, Path::to_owned),
-            _ => std::env::temp_dir(),
-        };
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!(".sqlite-fs-import-{}-{number}", std::process::id()));
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|source| Error::Disk { path: path.clone(), source })?;
-        Ok(Self(path))
+/// Opens a regular file; does not wait for the writer of a named pipe.
+fn open_file(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
     }
-
-    fn take(&self, file: &Path, name: &str, max_bytes: u64) -> Result<PathBuf, Error> {
-        let disk = |source| Error::Disk { path: file.to_owned(), source };
-        let path = self.0.join(name);
-        // A pipe or a device has no end.
-        if !std::fs::metadata(file).map_err(disk)?.is_file() {
-            return Err(refused("file", "it is not an ordinary file"));
-        }
-        let from = File::open(file).map_err(disk)?;
-        let mut to = File::create_new(&path).map_err(|source| Error::Disk { path: path.clone(), source })?;
-        let copied = std::io::copy(&mut from.take(max_bytes.saturating_add(1)), &mut to).map_err(disk)?;
-        if copied > max_bytes {
-            return Err(refused("file size", format!("more than {max_bytes} bytes")));
-        }
-        Ok(path)
-    }
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
 impl Source {
-    pub(super) fn open(file: &Path, near: Option<&Path>, import: &Import) -> Result<Self, Error> {
-        let copy = PrivateCopy::new(near)?;
-        let path = copy.take(file, "import.db", import.max_bytes)?;
+    /// Opens a copy of the file that is made in `directory`.
+    pub(super) fn open(file: &Path, directory: &Path, import: &Import) -> Result<Self, Error> {
+        let path = directory.join("import.db");
+        take(file, &path, import.max_bytes)?;
         if import.write_ahead_log {
-            let mut log = file.as_os_str().to_owned();
-            log.push("-wal");
-            if Path::new(&log).exists() {
-                copy.take(Path::new(&log), "import.db-wal", import.max_bytes)?;
+            let log = with_suffix(file, "-wal");
+            if log.exists() {
+                take(&log, &with_suffix(&path, "-wal"), import.max_bytes)?;
                 replay(&path)?;
             }
         }
@@ -112,7 +99,7 @@ impl Source {
             AuthAction::Read { table_name, .. } if TABLES.contains(&table_name) => Authorization::Allow,
             _ => Authorization::Deny,
         }))?;
-        Ok(Self { connection, chunk_bytes, columns, _copy: copy })
+        Ok(Self { connection, chunk_bytes, columns })
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {
@@ -175,6 +162,7 @@ fn sound(connection: &Connection) -> Result<(), Error> {
         Ok(verdict) => Err(refused("page structure", verdict)),
         Err(error) => match Error::from(error) {
             Error::Damaged(detail) => Err(refused("page structure", detail)),
+            Error::NotADatabase => Err(refused("page structure", "it is not a SQLite database")),
             Error::Sqlite(error) => Err(refused("page structure", error.to_string())),
             other => Err(other),
         },

@@ -6,7 +6,7 @@ use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record};
 use crate::zip;
 
 /// Largest wheel file.
-const MAX_WHEEL_BYTES: usize = 64 << 20;
+pub(super) const MAX_WHEEL_BYTES: usize = 64 << 20;
 
 /// Most files in one.
 const MAX_FILES: usize = 20_000;

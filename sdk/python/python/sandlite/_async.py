@@ -205,6 +205,11 @@ class AsyncSandbox:
         return self._native.cwd
 
     @property
+    def import_notes(self) -> list[str]:
+        """What of the snapshot was left out or changed."""
+        return self._native.import_notes
+
+    @property
     def closed(self) -> bool:
         """Whether it is closed, or was never opened."""
         return self._opened is None or self._opened.closed

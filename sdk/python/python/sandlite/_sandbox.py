@@ -160,6 +160,11 @@ class Sandbox:
         return self._native.cwd
 
     @property
+    def import_notes(self) -> list[str]:
+        """What of the snapshot was left out or changed."""
+        return self._native.import_notes
+
+    @property
     def closed(self) -> bool:
         """Whether it is closed."""
         return self._native.closed

@@ -90,12 +90,19 @@ pub(super) struct Import {
 pub(super) struct Opened {
     /// Its name: give it as `sandbox` to the other tools.
     sandbox: String,
+    /// What of the snapshot was left out or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl Opened {
     fn answer(named: &Named) -> Answer {
-        let text = format!("use it with sandbox=\"{}\"", named.name);
-        Answer::new(text, &Self { sandbox: named.name.clone() })
+        let mut text = format!("use it with sandbox=\"{}\"", named.name);
+        let notes = named.sandbox.import_notes().to_vec();
+        for note in &notes {
+            text.push_str(&format!("\n[{note}]"));
+        }
+        Answer::new(text, &Self { sandbox: named.name.clone(), notes })
     }
 }
 

@@ -1,0 +1,362 @@
+//! Files that appear whole or not at all: each is made in a private directory beside its target and renamed at the end.
+//!
+//! The directory is locked while its maker lives. A killed process leaves it behind without a lock, and the next maker in
+//! the same place removes it. Knows nothing of what the files contain.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Error;
+use crate::side::{self, Side};
+
+/// How the names of these directories start; the maker's process id and a number follow.
+const PREFIX: &str = ".sandlite-new-";
+/// The name of the new file in its directory.
+const NAME: &str = "new";
+/// What SQLite and we keep beside a database.
+const BESIDE: [&str; 4] = ["-journal", "-wal", "-shm", "-running"];
+
+/// A directory that only we can enter, locked as long as it is in use and removed when dropped.
+pub(crate) struct Scratch {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Creates one in `parent`, and removes those that killed processes left there.
+    pub(crate) fn new_in(parent: &Path) -> io::Result<Self> {
+        sweep(parent);
+        loop {
+            let path = parent.join(next_name());
+            let mut builder = DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            match builder.create(&path) {
+                // A process of this number in another container, or one that died.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created?,
+            }
+            // Another maker may take the directory for a leftover until it is locked: then a new one is needed.
+            match lock(&path) {
+                Ok(Some(lock)) => return Ok(Self { path, _lock: lock }),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let _ = std::fs::remove_dir(&path);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Removed while still locked, so that nobody else removes it at the same time.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A name that this process has not used yet.
+fn next_name() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Locks a directory that is still at its path; `None` if it is in use.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let directory = File::open(path)?;
+    match directory.try_lock() {
+        Ok(()) if side::is_at(&directory, path) => Ok(Some(directory)),
+        Ok(()) | Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes what killed processes of this user left in a directory. Best effort: what cannot be removed stays.
+fn sweep(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().to_str().is_some_and(is_ours) || !is_own_directory(&entry) {
+            continue;
+        }
+        if let Ok(Some(_lock)) = lock(&entry.path()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).is_some_and(|(pid, count)| number(pid) && number(count))
+}
+
+// In a directory that many can write, such as `/tmp`, a name proves nothing.
+fn is_own_directory(entry: &std::fs::DirEntry) -> bool {
+    let Ok(metadata) = entry.metadata() else { return false };
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::MetadataExt;
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(target_os = "linux"))]
+    metadata.is_dir()
+}
+
+/// A file or directory on its way: written at [`path`](Self::path), visible at its target once it is published. Dropping
+/// it before removes everything.
+///
+/// ```
+/// let dir = tempfile::tempdir()?;
+/// let target = dir.path().join("page.html");
+/// let new = sqlite_fs::NewFile::beside(&target)?;
+/// std::fs::write(new.path(), "whole")?;
+/// assert!(!target.exists());
+/// new.replace()?;
+/// assert_eq!(std::fs::read(&target)?, b"whole");
+/// assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NewFile {
+    target: PathBuf,
+    path: PathBuf,
+    scratch: Scratch,
+}
+
+impl NewFile {
+    /// Begins a file or directory that will be at `target`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Disk`] if nothing can be written in the target's directory.
+    pub fn beside(target: &Path) -> Result<Self, Error> {
+        let disk = |source| Error::Disk { path: target.to_owned(), source };
+        let parent = parent(target).map_err(disk)?;
+        let scratch = Scratch::new_in(&parent).map_err(disk)?;
+        Ok(Self { target: target.to_owned(), path: scratch.path().join(NAME), scratch })
+    }
+
+    /// Where to write it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes what this process is making beside `target`, for a process that is about to end in the middle of it.
+    pub fn abandon(target: &Path) {
+        let own = format!("{PREFIX}{}-", std::process::id());
+        let Ok(parent) = parent(target) else { return };
+        let Ok(entries) = std::fs::read_dir(&parent) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(&own))) {
+            // Another thread may be about to publish it: under another name it finds nothing to publish.
+            let aside = parent.join(next_name());
+            if std::fs::rename(entry.path(), &aside).is_ok() {
+                let _ = std::fs::remove_dir_all(&aside).or_else(|_| std::fs::remove_dir_all(&aside));
+            }
+        }
+    }
+
+    /// The private directory it is written in.
+    pub(crate) fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Moves it to its target, where nothing may be.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Disk`] if something is there, or if it cannot be moved.
+    pub fn publish(self) -> Result<(), Error> {
+        rename_to_free(&self.path, &self.target).map_err(|source| self.failed(source))
+    }
+
+    /// Moves it to its target in place of a file that may be there, whose permissions it takes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Disk`] if it cannot be moved.
+    pub fn replace(self) -> Result<(), Error> {
+        let replace = || {
+            if let Ok(there) = std::fs::metadata(&self.target) {
+                std::fs::set_permissions(&self.path, there.permissions())?;
+            }
+            File::open(&self.path)?.sync_all()?;
+            std::fs::rename(&self.path, &self.target)
+        };
+        replace().map_err(|source| self.failed(source))
+    }
+
+    /// Publishes a database that is closed. Files that an earlier database of that name left beside it go: SQLite would
+    /// read them as part of the new one (T-SNAP-04).
+    pub(crate) fn publish_database(self, power_safe: bool) -> Result<(), Error> {
+        Side::refuse_if_held(&self.target)?;
+        let publish = || {
+            if power_safe {
+                File::open(&self.path)?.sync_all()?;
+            }
+            if self.target.symlink_metadata().is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            for suffix in BESIDE {
+                remove_if_there(&with_suffix(&self.target, suffix))?;
+            }
+            rename_to_free(&self.path, &self.target)?;
+            if power_safe {
+                File::open(parent(&self.target)?)?.sync_all()?;
+            }
+            Ok(())
+        };
+        publish().map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        Error::Disk { path: self.target.clone(), source }
+    }
+}
+
+/// Removes a database with everything beside it.
+pub(crate) fn remove_database(path: &Path) {
+    for suffix in BESIDE.iter().chain(&[""]) {
+        let _ = std::fs::remove_file(with_suffix(path, suffix));
+    }
+}
+
+/// A path with more at its end.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn parent(target: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(target)?.parent().map(Path::to_owned).ok_or_else(|| io::ErrorKind::IsADirectory.into())
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags};
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every filesystem can.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => std::fs::hard_link(from, to),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::hard_link(from, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let new = NewFile::beside(&dir.path().join("a")).unwrap();
+        std::fs::write(new.path(), "half").unwrap();
+        drop(new);
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_replaced_by_publishing() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a");
+        std::fs::write(&target, "old").unwrap();
+        let new = NewFile::beside(&target).unwrap();
+        std::fs::write(new.path(), "new").unwrap();
+        let error = new.publish().unwrap_err();
+        assert!(matches!(&error, Error::Disk { source, .. } if source.kind() == io::ErrorKind::AlreadyExists), "{error:?}");
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        assert_eq!(names(dir.path()), ["a"]);
+    }
+
+    /// T-REL-01
+    #[test]
+    fn the_next_file_sweeps_what_a_killed_process_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join(".sandlite-new-1-0");
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join("new-wal"), "x").unwrap();
+        for other in [".sandlite-new-", ".sandlite-new-1-x", ".sandlite-new-1", "sandlite-new-1-0"] {
+            std::fs::create_dir(dir.path().join(other)).unwrap();
+        }
+        drop(NewFile::beside(&dir.path().join("a")).unwrap());
+        assert_eq!(names(dir.path()), [".sandlite-new-", ".sandlite-new-1", ".sandlite-new-1-x", "sandlite-new-1-0"]);
+    }
+
+    #[test]
+    fn a_living_process_is_not_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = NewFile::beside(&dir.path().join("a")).unwrap();
+        std::fs::write(first.path(), "a").unwrap();
+        let second = NewFile::beside(&dir.path().join("b")).unwrap();
+        std::fs::write(second.path(), "b").unwrap();
+        first.publish().unwrap();
+        second.publish().unwrap();
+        assert_eq!(names(dir.path()), ["a", "b"]);
+    }
+
+    #[test]
+    fn makers_side_by_side_do_not_disturb_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let dir = dir.path();
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        let target = dir.join(format!("{thread}-{round}"));
+                        let new = NewFile::beside(&target).unwrap();
+                        std::fs::write(new.path(), "whole").unwrap();
+                        new.publish().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(names(dir.path()).len(), 400);
+    }
+
+    #[test]
+    fn what_is_abandoned_cannot_be_published() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a");
+        let new = NewFile::beside(&target).unwrap();
+        std::fs::create_dir(new.path()).unwrap();
+        NewFile::abandon(&target);
+        assert_eq!(names(dir.path()), [""; 0]);
+        new.publish().unwrap_err();
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_with_our_name_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = tempfile::tempdir().unwrap();
+        std::fs::write(kept.path().join("kept"), "x").unwrap();
+        std::os::unix::fs::symlink(kept.path(), dir.path().join(".sandlite-new-1-0")).unwrap();
+        drop(NewFile::beside(&dir.path().join("a")).unwrap());
+        assert_eq!(names(kept.path()), ["kept"]);
+    }
+}

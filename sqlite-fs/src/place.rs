@@ -1,0 +1,85 @@
+//! Whether a database is still at its path: a file that was replaced or removed keeps what is written to it from everybody.
+//!
+//! Files are compared by device and inode. Content that is written into the same file is not noticed.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::error::Error;
+use crate::making::with_suffix;
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+/// Where an open database is, and which files are there.
+pub(crate) struct Place {
+    path: PathBuf,
+    database: Identity,
+    /// The write-ahead log of a writer; a reader's comes and goes with its writer.
+    log: Option<(PathBuf, Identity)>,
+    /// The index of the log, which is beside it.
+    index: PathBuf,
+}
+
+impl Place {
+    /// Notes the files that a reader has open.
+    pub(crate) fn of_reader(path: &Path) -> Result<Self, Error> {
+        let database = identity(path).ok_or_else(|| Error::Moved { path: path.to_owned() })?;
+        Ok(Self { path: path.to_owned(), database, log: None, index: PathBuf::new() })
+    }
+
+    /// Notes the files that the writer has open.
+    pub(crate) fn of_writer(path: &Path, connection: &Connection) -> Result<Self, Error> {
+        let mut place = Self::of_reader(path)?;
+        // SQLite follows a symbolic link before it names the log.
+        let file = Path::new(connection.path().unwrap_or_default());
+        let log = with_suffix(file, "-wal");
+        place.index = with_suffix(file, "-shm");
+        let found = identity(&log).ok_or_else(|| Error::Moved { path: path.to_owned() })?;
+        place.log = Some((log, found));
+        Ok(place)
+    }
+
+    /// Fails if one of the files is no longer at its path.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.has_database() && self.has_log() { Ok(()) } else { Err(Error::Moved { path: self.path.clone() }) }
+    }
+
+    fn has_database(&self) -> bool {
+        identity(&self.path) == Some(self.database)
+    }
+
+    fn has_log(&self) -> bool {
+        self.log.as_ref().is_none_or(|(path, log)| identity(path) == Some(*log))
+    }
+
+    /// Before the writer closes: SQLite leaves the log of a moved database where it is, and would read it as part of the
+    /// database that has its name now. What is committed goes into the file, wherever that is.
+    pub(crate) fn leave(&self, connection: &Connection) {
+        let Some((log, _)) = self.log.as_ref().filter(|_| !self.has_database() && self.has_log()) else { return };
+        let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        if busy.is_ok_and(|busy| busy == 0) {
+            let _ = std::fs::remove_file(log);
+            let _ = std::fs::remove_file(&self.index);
+        }
+    }
+}
+
+/// Whether a database has a log that says nothing: what a reader leaves.
+pub(crate) fn has_empty_log(path: &Path) -> bool {
+    // SQLite follows a symbolic link before it names the log.
+    let log = std::fs::canonicalize(path).map(|path| with_suffix(&path, "-wal"));
+    log.and_then(std::fs::metadata).is_ok_and(|metadata| metadata.len() == 0)
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().map(|_| (0, 0))
+}
