@@ -14,6 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Import, refused};
 use crate::copy::file_uri;
 use crate::error::Error;
+use crate::patience::bytes_on_disk;
 use crate::schema;
 
 /// The longest value that is looked at: a call's whole output.
@@ -72,8 +73,13 @@ impl PrivateCopy {
         let disk = |source| Error::Disk { path: file.to_owned(), source };
         let path = self.0.join(name);
         // A pipe or a device has no end.
-        if !std::fs::metadata(file).map_err(disk)?.is_file() {
+        let metadata = std::fs::metadata(file).map_err(disk)?;
+        if !metadata.is_file() {
             return Err(refused("file", "it is not an ordinary file"));
+        }
+        // A hole takes no place here, and would in the copy.
+        if metadata.len() > bytes_on_disk(file) {
+            return Err(refused("file size", "the file has holes"));
         }
         let from = File::open(file).map_err(disk)?;
         let mut to = File::create_new(&path).map_err(|source| Error::Disk { path: path.clone(), source })?;
