@@ -95,6 +95,8 @@ impl Patience {
 
 /// How much smaller a filesystem that compresses may make a database. What is smaller still has holes.
 const COMPRESSION: u64 = 64;
+/// Up to here the size is believed: some filesystems take seconds to say what a new file takes.
+const SIZE_BELIEVED: u64 = 64 << 20;
 
 /// Bytes of a database and its log. A hole takes no place on the disk and does not count, whatever the size says.
 pub(crate) fn stored_bytes(path: &Path) -> u64 {
@@ -107,7 +109,8 @@ pub(crate) fn stored_bytes(path: &Path) -> u64 {
 #[cfg(unix)]
 pub(crate) fn bytes_on_disk(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).map_or(0, |metadata| metadata.len().min(metadata.blocks().saturating_mul(512 * COMPRESSION)))
+    std::fs::metadata(path)
+        .map_or(0, |metadata| metadata.len().min(metadata.blocks().saturating_mul(512 * COMPRESSION).max(SIZE_BELIEVED)))
 }
 
 #[cfg(not(unix))]
