@@ -89,7 +89,7 @@ impl Database {
             uri.push_str(&format!("&vfs={layer}&gather=1"));
         }
         let mut target = Connection::open_with_flags(uri, flags)?;
-        let patience = self.shared.patience();
+        let patience = self.shared.patience_for_copy();
         patience.watch(&mut target, || false)?;
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
         // A file that is thrown away on any error needs no journal, and its empty tables need not wait for the disk.
@@ -123,7 +123,7 @@ impl Database {
             None => {
                 let fork = options.open()?;
                 fork.fill(|store| {
-                    store.patience.refill_as(&self.shared.patience());
+                    store.patience.refill_as(&self.shared.patience_for_copy());
                     let copied = self.copy_rows(&store.connection, everything, None);
                     schema::limit_pages(&store.connection, &store.quota)?;
                     store.patience.explained(copied)

@@ -274,8 +274,11 @@ impl Shared {
     }
 
     /// As much work as copying this database can be.
-    pub(crate) fn patience(&self) -> Patience {
-        self.source.patience()
+    pub(crate) fn patience_for_copy(&self) -> Patience {
+        match &self.source {
+            Source::File(path) => Patience::for_copy(path),
+            Source::Memory(_) => Patience::endless(),
+        }
     }
 
     pub(crate) fn chunk_bytes(&self) -> usize {

@@ -17,6 +17,8 @@ const STEPS_PER_LOOK: std::ffi::c_int = 1000;
 const LOOKS: u64 = 100_000;
 /// Bytes of the file that explain one more look. A row of 40 bytes explains 800 steps; the hungriest rule takes 50.
 const BYTES_PER_LOOK: u64 = 50;
+/// The same for a copy. The shortest row has 12 bytes and takes 16 steps.
+const BYTES_PER_LOOK_OF_COPY: u64 = 200;
 /// Looks for reading the schema: some ten thousand tables and indexes.
 const LOOKS_FOR_SCHEMA: u64 = 200;
 
@@ -31,6 +33,12 @@ impl Patience {
     /// As much as a file explains.
     pub(crate) fn for_file(path: &Path) -> Self {
         Self::new(LOOKS + stored_bytes(path) / BYTES_PER_LOOK)
+    }
+
+    /// As much as copying every row of a file takes: each is looked at once for its table and once for an index. Less than
+    /// [`for_file`](Self::for_file) has, for one step can move a whole chunk.
+    pub(crate) fn for_copy(path: &Path) -> Self {
+        Self::new(LOOKS_FOR_SCHEMA + stored_bytes(path) / BYTES_PER_LOOK_OF_COPY)
     }
 
     /// Without an end: for a database in memory, whose pages nobody else made.
@@ -85,20 +93,27 @@ impl Patience {
     }
 }
 
-/// Bytes that a database and its log take on the disk. A hole takes none, whatever the size says.
+/// How much smaller a filesystem that compresses may make a database. What is smaller still has holes.
+const COMPRESSION: u64 = 64;
+/// Up to here the size is believed: some filesystems take seconds to say what a new file takes.
+const SIZE_BELIEVED: u64 = 64 << 20;
+
+/// Bytes of a database and its log. A hole takes no place on the disk and does not count, whatever the size says.
 pub(crate) fn stored_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     [path, Path::new(&log)].iter().map(|path| bytes_on_disk(path)).fold(0, u64::saturating_add)
 }
 
+/// The same for one file.
 #[cfg(unix)]
-fn bytes_on_disk(path: &Path) -> u64 {
+pub(crate) fn bytes_on_disk(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).map_or(0, |metadata| metadata.len().min(metadata.blocks().saturating_mul(512)))
+    std::fs::metadata(path)
+        .map_or(0, |metadata| metadata.len().min(metadata.blocks().saturating_mul(512 * COMPRESSION).max(SIZE_BELIEVED)))
 }
 
 #[cfg(not(unix))]
-fn bytes_on_disk(path: &Path) -> u64 {
+pub(crate) fn bytes_on_disk(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

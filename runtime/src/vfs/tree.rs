@@ -173,6 +173,9 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
                 };
                 let stat = vfs.stat(node).map_err(|errno| unread(&child, errno))?;
                 let failed = |source: rustix::io::Errno| target.failed(&child, source);
+                if !is_one_name(&entry.name) {
+                    return Err(unread(&child, abi::Errno::INVAL));
+                }
                 match stat.kind() {
                     S_IFDIR => {
                         make_directory(into.as_fd(), &entry.name).map_err(failed)?;
@@ -204,6 +207,12 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
         }
     }
     Ok(copy)
+}
+
+// Names are checked when they are read from the database. One that is a path would be a way out of the target all the same,
+// so none gets to the host, wherever it comes from.
+fn is_one_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
 }
 
 fn timespec(nanos: i64) -> Timespec {
@@ -299,7 +308,15 @@ fn stays_inside(target: &str, depth: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::stays_inside;
+    use super::{is_one_name, stays_inside};
+
+    #[test]
+    fn a_name_that_is_a_path_never_reaches_the_host() {
+        assert!(is_one_name("notes.txt") && is_one_name("...") && is_one_name(" "));
+        for name in ["", ".", "..", "../x", "a/b", "/etc/passwd", "a/", "x\0y"] {
+            assert!(!is_one_name(name), "{name:?}");
+        }
+    }
 
     fn check(target: &str, depth: usize, inside: bool) {
         assert_eq!(stays_inside(target, depth), inside, "{target} at depth {depth}");

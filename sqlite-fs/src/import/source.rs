@@ -14,6 +14,7 @@ use super::{Import, refused};
 use crate::copy::file_uri;
 use crate::error::Error;
 use crate::making::with_suffix;
+use crate::patience::bytes_on_disk;
 use crate::schema;
 
 /// The longest value that is looked at: a call's whole output.
@@ -42,10 +43,20 @@ pub(super) struct Source {
     columns: HashSet<(String, String)>,
 }
 
+/// How much smaller a filesystem that compresses makes a file at most.
+const COMPRESSED_MAX: u64 = 16;
+/// A copy of this size needs no explanation.
+const SMALL: u64 = 16 << 20;
+
 /// Copies a file into our directory.
 fn take(file: &Path, to: &Path, max_bytes: u64) -> Result<(), Error> {
     let disk = |source| Error::Disk { path: file.to_owned(), source };
     let from = open_file(file).map_err(disk)?;
+    // A hole takes no place here, and would in the copy. A filesystem that compresses has no more than this.
+    let explained = bytes_on_disk(file).saturating_mul(COMPRESSED_MAX).saturating_add(SMALL);
+    if from.metadata().map_err(disk)?.len() > explained {
+        return Err(refused("file size", "the file has holes"));
+    }
     let mut copy = File::create_new(to).map_err(|source| Error::Disk { path: to.to_owned(), source })?;
     let copied = std::io::copy(&mut from.take(max_bytes.saturating_add(1)), &mut copy).map_err(|source| {
         use std::io::ErrorKind;
