@@ -166,3 +166,16 @@ fn a_run_that_changes_a_small_text_keeps_the_difference() {
     let changes = sandbox.history_run(run).unwrap().unwrap().changes.unwrap();
     assert_eq!(changes[0]["diff"], "@@ -1,3 +0,0 @@\n-one\n-2\n-three\n");
 }
+
+// T-DOS-02: texts that have nothing in common take all the time that a diff has, so not every file of a run is compared.
+#[test]
+fn t_dos_02_a_run_compares_only_so_much() {
+    let sandbox = sandbox();
+    let text = |word: &str| (0..3000).map(|line| format!("{word}{line}\n")).collect::<String>();
+    (0..10).for_each(|number| sandbox.fs().write(&format!("/a{number}"), text("x")).unwrap());
+    sandbox.fs().write("/b", "one\ntwo\n").unwrap();
+    let change = "for f in /a*; do sed -i s/x/y/ $f; done; sed -i s/two/2/ /b";
+    let changes = sandbox.history_run(sandbox.bash(change).unwrap().run).unwrap().unwrap().changes.unwrap();
+    let last = changes.as_array().unwrap().iter().find(|change| change["path"] == "/b").unwrap();
+    assert_eq!((&last["kind"], &last["diff"]), (&"modified".into(), &serde_json::Value::Null));
+}

@@ -55,7 +55,7 @@ impl<'a> Diffs<'a> {
         let before = self.before.as_ref()?.fs();
         let stat = before.symlink_metadata(&change.path).ok().filter(|stat| stat.is_file() && stat.size <= FILE_BYTES)?;
         let cost = stat.size.saturating_add(change.size);
-        self.left = if cost > self.left { 0 } else { self.left - cost };
+        self.left = self.left.saturating_sub(cost);
         if self.left == 0 {
             return None;
         }
