@@ -53,7 +53,7 @@ fn t_dos_03_a_tool_without_memory_says_so_and_fails() {
 #[test]
 fn t_dos_03_a_shell_without_memory_says_so_and_fails() {
     let output = with_memory("x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done; echo not reached", 48);
-    assert_eq!((output.status, output.stdout.as_slice()), (ExitStatus::Exited(2), &b""[..]));
+    assert_eq!((&output.status, output.stdout.as_slice()), (&ExitStatus::Exited(2), &b""[..]));
     assert!(stderr(&output).contains("bash: xmalloc: cannot allocate "), "{}", stderr(&output));
     assert!(stderr(&output).contains("sandlite: limit `memory` reached: 48 MB allowed"), "{}", stderr(&output));
 
@@ -134,7 +134,7 @@ fn t_dos_10_numbers_that_once_were_too_large() {
         ("bc <<< '2^2000000 % 1000007'", 0, "899982\n"),
     ] {
         let output = sandbox(Preset::Normal).run(Command::bash(script)).unwrap();
-        let found = (output.status, String::from_utf8_lossy(&output.stdout).into_owned());
+        let found = (output.status.clone(), String::from_utf8_lossy(&output.stdout).into_owned());
         assert_eq!(found, (ExitStatus::Exited(status), stdout.to_owned()), "{script}: {}", stderr(&output));
         assert!(!is_broken(&output), "{script}: {}", stderr(&output));
     }

@@ -175,6 +175,21 @@ fn t_iso_01_modules_that_do_not_fit_end_alone() {
     }
 }
 
+// T-DOS-03: where an engine keeps no places ready, nothing but the limit of memory ends a table.
+#[test]
+fn t_dos_03_tables_are_memory() {
+    let host = Host::builder().unpooled().build().unwrap();
+    let sandbox = sandbox(&host, Preset::Strict);
+    let text = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1) (table $table 1 funcref)
+        (func (export "_start")
+          (loop $more (br_if $more (i32.ne (table.grow $table (ref.null func) (i32.const 10000)) (i32.const -1))))
+          (call $exit (i32.gt_u (table.size $table) (i32.const 2000000)))))"#;
+    let output = run(&host, &sandbox, text, Overrides { memory: Some(ByteSize(16 << 20)), ..Overrides::default() });
+    assert_eq!(output.status, ExitStatus::Exited(0));
+    assert!(output.usage.memory_peak > 8 << 20, "{}", output.usage.memory_peak);
+}
+
 // T-ISO-05, T-ISO-01: what is not offered cannot be linked.
 #[test]
 fn t_iso_01_unknown_imports_are_refused() {
