@@ -64,7 +64,9 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         Ok(bytes) => match format::read(&bytes) {
             Some(members) => members,
             None => {
-                warn!("\nzip error: Zip file structure invalid ({})", show(&archive));
+                let mut out = Out::new("zip", 14);
+                out.put(format!("\nzip error: Zip file structure invalid ({})\n", show(&archive)).as_bytes());
+                out.flush();
                 return 3;
             }
         },

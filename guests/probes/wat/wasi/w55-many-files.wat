@@ -8,5 +8,5 @@
     (i32.store8 (i32.const 4106) (i32.add (i32.const 0x61) (i32.and (i32.shr_u (local.get $i) (i32.const 8)) (i32.const 15))))
     (local.set $j (call $path_create_directory (i32.const 3) (i32.const 4096) (i32.const 11)))
     (br_if $more (i32.and (i32.lt_u (local.get $i) (i32.const 400)) (i32.eqz (local.get $j)))))
-    (call $is (local.get $j) (i32.const 51))
+    (call $no (local.get $j))
     (call $done))

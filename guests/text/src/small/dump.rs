@@ -424,7 +424,7 @@ fn custom(out: &mut Out, data: &[u8], start: usize, squeeze: bool, format: &str)
         }
         squeezed = false;
         previous = Some(block);
-        let mut at = 0;
+        let mut at = 0usize;
         for unit in &units {
             for repeat in 0..unit.count {
                 if !unit.text.contains('%') {

@@ -111,7 +111,10 @@ fn pattern(operand: &OsString) -> Result<OsString, i32> {
         return match count.parse::<i64>() {
             Ok(count) => Ok(format!("{{{}}}", count.min(i64::from(i32::MAX))).into()),
             Err(_) if count == "*" || !count.bytes().all(|byte| byte.is_ascii_digit()) || count.is_empty() => Ok(operand.clone()),
-            Err(_) => Err(fail(format!("'{{{count}'}}: integer required between '{{' and '}}'"))),
+            Err(_) => {
+                let shown = quote::plain(format!("{{{count}"));
+                Err(fail(format!("{shown}}}: integer required between '{{' and '}}'")))
+            }
         };
     }
     let Some(delimiter) = text.chars().next().filter(|first| matches!(first, '/' | '%')) else {

@@ -52,15 +52,26 @@ fn limits_for(name: &str) -> Overrides {
         (_, Class::Limit(LimitName::Wall)) => limits.wall = Some(WallTime(Duration::from_millis(100))),
         (_, Class::Limit(LimitName::Compute)) => limits.compute = Some(2_000_000),
         ("w25-memory-to-the-edge" | "w26-tables", _) => limits.memory = Some(ByteSize(64 << 20)),
-        ("w55-many-files", _) => limits.inodes = Some(100),
-        ("w56-a-full-disk", _) => limits.disk = Some(ByteSize(8 << 20)),
         _ => {}
     }
     limits
 }
 
+// Those of the disk belong to the sandbox, not to a command.
+fn disk_for(name: &str) -> Overrides {
+    match name {
+        "w55-many-files" => Overrides { inodes: Some(100), ..Overrides::default() },
+        "w56-a-full-disk" => Overrides { disk: Some(ByteSize(8 << 20)), ..Overrides::default() },
+        _ => Overrides::default(),
+    }
+}
+
 fn sandbox(host: &Host, preset: Preset) -> Sandbox {
-    let sandbox = Sandbox::builder().host(host).preset(preset).open().unwrap();
+    sandbox_with(host, preset, Overrides::default())
+}
+
+fn sandbox_with(host: &Host, preset: Preset, limits: Overrides) -> Sandbox {
+    let sandbox = Sandbox::builder().host(host).preset(preset).limits(limits).open().unwrap();
     sandbox.fs().write("/home/sentinel", SENTINEL).unwrap();
     sandbox
 }
@@ -102,7 +113,7 @@ fn t_dos_10_hostile_modules_come_to_their_class_under_every_preset() {
     let mut wrong = Vec::new();
     for preset in [Preset::Strict, Preset::Normal, Preset::Permissive] {
         for (name, text) in probes::WASI {
-            let sandbox = sandbox(&host, preset);
+            let sandbox = sandbox_with(&host, preset, disk_for(name));
             let output = run(&host, &sandbox, text, limits_for(name));
             if !matches(&output, class_of(name)) {
                 wrong.push(format!("{name} under {preset:?}: {:?}, not {:?}", output.status, class_of(name)));
@@ -173,6 +184,21 @@ fn t_iso_01_modules_that_do_not_fit_end_alone() {
         assert!(matches(&output, class), "{text}: {:?}", output.status);
         assert!(is_intact(&host, &sandbox), "{text}");
     }
+}
+
+// T-DOS-03: where an engine keeps no places ready, nothing but the limit of memory ends a table.
+#[test]
+fn t_dos_03_tables_are_memory() {
+    let host = Host::builder().unpooled().build().unwrap();
+    let sandbox = sandbox(&host, Preset::Strict);
+    let text = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1) (table $table 1 funcref)
+        (func (export "_start")
+          (loop $more (br_if $more (i32.ne (table.grow $table (ref.null func) (i32.const 10000)) (i32.const -1))))
+          (call $exit (i32.gt_u (table.size $table) (i32.const 2100000)))))"#;
+    let output = run(&host, &sandbox, text, Overrides { memory: Some(ByteSize(16 << 20)), ..Overrides::default() });
+    assert_eq!(output.status, ExitStatus::Exited(0));
+    assert!(output.usage.memory_peak > 8 << 20, "{}", output.usage.memory_peak);
 }
 
 // T-ISO-05, T-ISO-01: what is not offered cannot be linked.
