@@ -234,7 +234,7 @@ impl Meter {
     /// Says that a process died; if memory had been refused before, that is the limit it died of.
     pub(crate) fn process_died(&self) -> Option<LimitReached> {
         self.memory_refused.load(Ordering::Relaxed).then(|| {
-            let LimitReached { limit, value, used } = self.memory_refusal();
+            let LimitReached { limit, value, used, .. } = self.memory_refusal();
             self.reach(limit, value, used)
         })
     }
@@ -247,7 +247,7 @@ impl Meter {
         } else {
             format!("{} and more", ByteSize(peak))
         };
-        LimitReached { limit: LimitName::Memory, value: self.limits.memory.to_string(), used }
+        LimitReached { limit: LimitName::Memory, value: self.limits.memory.to_string(), used, rolled_back: false }
     }
 
     /// Takes memory for output that is kept; small output fits after everything else is taken, so that a process that
