@@ -1,5 +1,9 @@
 //! The history of calls: AgentFS's `tool_calls` row, and beside it what it has no column for.
 
+mod prune;
+
+pub(crate) use prune::PRUNED;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault};
@@ -7,8 +11,19 @@ use crate::rows::{self, join, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
 
-/// What a call that ended without `finish` says.
-const INTERRUPTED: &str = "interrupted";
+/// How a call ends without `finish`.
+const INTERRUPTION: Outcome<'static> = Outcome {
+    result: None,
+    error: Some("interrupted"),
+    stdout: &[],
+    stderr: &[],
+    stdout_truncated: false,
+    stderr_truncated: false,
+    exit_code: None,
+    limit: None,
+    usage: None,
+    changes: None,
+};
 
 /// A call that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +110,8 @@ pub struct Run {
     pub stdout_truncated: bool,
     /// `stderr` is only a part.
     pub stderr_truncated: bool,
+    /// Output was dropped to keep the history within its [quota](crate::Quota::history).
+    pub pruned: bool,
     /// The exit code, if it came to one.
     pub exit_code: Option<i32>,
     /// The limit that ended it.
@@ -220,9 +237,24 @@ impl Store {
 
     fn record_call(&mut self, call: &NewCall<'_>, outcome: &Outcome<'_>, started: i64, completed: i64) -> Result<i64, Error> {
         let open = self.open_call(call, started)?;
-        self.next_call = Some(open.id + 1);
-        self.run(|store| Ok(insert(&store.connection, &open, outcome, completed, false)?))?;
-        Ok(open.id)
+        let id = open.id;
+        self.next_call = Some(id + 1);
+        self.run(|store| store.insert_call(open, outcome, completed, false))?;
+        Ok(id)
+    }
+
+    /// Records a call that is over, cut to what the budget of the history has for it.
+    fn insert_call(&mut self, mut open: OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> Result<(), Fault> {
+        let mut outcome = outcome.clone();
+        let wanted = prune::bytes(&open, &outcome);
+        let room = self.make_room_in_history(wanted)?;
+        if room < wanted {
+            prune::fit(&mut open, &mut outcome, room);
+        }
+        insert(&self.connection, &open, &outcome, now, interrupted)?;
+        let output = (outcome.stdout.len() + outcome.stderr.len()) as u64;
+        self.add_to_history(open.id, prune::bytes(&open, &outcome), output);
+        Ok(())
     }
 
     fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
@@ -245,15 +277,15 @@ impl Store {
         };
         let open = self.open_calls.remove(at);
         let now = self.now();
-        Ok(self.run(|store| Ok(insert(&store.connection, &open, outcome, now, false)?))?)
+        Ok(self.run(|store| store.insert_call(open, outcome, now, false))?)
     }
 
     /// Records what was begun and not finished; the last thing a transaction does.
     pub(crate) fn interrupt_calls(&mut self) -> Result<(), Fault> {
         let open = std::mem::take(&mut self.open_calls);
         let now = self.now();
-        for call in &open {
-            self.run(|store| Ok(insert_interrupted(&store.connection, call, now)?))?;
+        for call in open {
+            self.run(|store| store.insert_call(call, &INTERRUPTION, now, true))?;
         }
         Ok(())
     }
@@ -266,12 +298,8 @@ pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlit
         return Ok(());
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    insert_interrupted(connection, &open, now)?;
+    insert(connection, &open, &INTERRUPTION, now, true)?;
     connection.execute_batch("COMMIT")
-}
-
-fn insert_interrupted(connection: &Connection, open: &OpenCall, now: i64) -> rusqlite::Result<()> {
-    insert(connection, open, &Outcome { error: Some(INTERRUPTED), ..Outcome::default() }, now, true)
 }
 
 fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> rusqlite::Result<()> {
@@ -362,6 +390,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
             stderr: row.get::<_, Option<Vec<u8>>>(19)?.unwrap_or_default(),
             stdout_truncated: row.get(9)?,
             stderr_truncated: row.get(10)?,
+            pruned: row.get::<_, i64>(9)? == PRUNED || row.get::<_, i64>(10)? == PRUNED,
             exit_code: row.get(12)?,
             limit: row.get(13)?,
             usage: row.get(14)?,

@@ -290,15 +290,18 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
         if left.unclean {
             quick_check(&connection)?;
         }
-        schema::after_visit(&connection)?;
         connection.execute_batch(format::SESSIONS)?;
+        connection.execute_batch(format::USAGE)?;
+        schema::after_visit(&connection)?;
         if let Some(note) = &left.note {
             calls::recover(&connection, note, clock.now())?;
         }
     }
-    schema::limit_pages(&connection, &options.quota)?;
+    let is_oversized = schema::limit_pages(&connection, &options.quota)?;
     let chunk_bytes = schema::chunk_bytes(&connection)?;
-    Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side)?)
+    let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), side)?;
+    store.is_oversized = is_oversized;
+    Ok(store)
 }
 
 fn quick_check(connection: &Connection) -> Result<(), Error> {

@@ -195,6 +195,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A budget of the [quota](crate::Quota) is used up; nothing was changed.
+    #[error("limit `{limit}` reached: {} allowed, {} needed", size(*allowed), size(*needed))]
+    Quota {
+        /// Its name: `keys` or `sessions`.
+        limit: &'static str,
+        /// Bytes allowed.
+        allowed: u64,
+        /// Bytes that there would be.
+        needed: u64,
+    },
     /// The disk is full.
     #[error("the disk is full")]
     DiskFull(#[source] rusqlite::Error),
@@ -209,6 +219,18 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+}
+
+/// Bytes in the largest unit that shows them to a tenth.
+fn size(bytes: u64) -> String {
+    for (unit, name) in [(1u64 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")] {
+        if bytes >= unit {
+            let tenths = (bytes % unit).saturating_mul(10).div_ceil(unit);
+            let (whole, tenth) = (bytes / unit + tenths / 10, tenths % 10);
+            return if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") };
+        }
+    }
+    format!("{bytes} B")
 }
 
 fn holder(pid: Option<u32>) -> String {
@@ -230,7 +252,11 @@ impl Error {
             Self::RolledBack(_) => "the state before the command is intact; run it again",
             Self::Conflict { .. } => "read the key again and repeat",
             Self::DiskFull(_) => "free some space; the state before the command is intact",
-            Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => "delete files, or raise the quota",
+            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or raise the quota",
+            Self::Quota { .. } => "remove sessions that are no longer needed, or raise the quota",
+            Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => {
+                "delete files, or raise the quota (`disk`, `file`, `inodes` or `names`)"
+            }
             _ => return None,
         })
     }

@@ -16,6 +16,7 @@
 //!
 //! Knows nothing of wasm, processes or descriptors.
 
+mod budget;
 mod calls;
 mod check;
 mod checkpoint;

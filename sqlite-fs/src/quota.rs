@@ -14,6 +14,14 @@ pub struct Quota {
     pub name: usize,
     /// Deepest directory below the root.
     pub depth: u32,
+    /// Names of all directory entries and targets of symbolic links, with 64 bytes for each entry.
+    pub names: u64,
+    /// Keys and their values, with 64 bytes for each.
+    pub keys: u64,
+    /// What sessions leave behind.
+    pub sessions: u64,
+    /// Recorded calls with their output. When it is used up, the oldest output goes first, then the oldest calls.
+    pub history: u64,
 }
 
 impl Quota {
@@ -21,11 +29,23 @@ impl Quota {
     pub const NAME_MAX: usize = 255;
     /// The deepest tree that the format knows.
     pub const DEPTH_MAX: u32 = 256;
+    /// The longest key in bytes.
+    pub const KEY_MAX: usize = 1024;
 }
 
 impl Default for Quota {
     fn default() -> Self {
-        Self { bytes: 64 << 30, file_size: 16 << 30, inodes: 100_000_000, name: Self::NAME_MAX, depth: Self::DEPTH_MAX }
+        Self {
+            bytes: 64 << 30,
+            file_size: 16 << 30,
+            inodes: 100_000_000,
+            name: Self::NAME_MAX,
+            depth: Self::DEPTH_MAX,
+            names: 16 << 30,
+            keys: 4 << 30,
+            sessions: 1 << 30,
+            history: 8 << 30,
+        }
     }
 }
 
@@ -36,6 +56,14 @@ pub struct Usage {
     pub bytes: u64,
     /// Number of inodes, the root included.
     pub inodes: u64,
+    /// Names and targets of symbolic links, with 64 bytes for each directory entry.
+    pub names: u64,
+    /// Keys and their values, with 64 bytes for each.
+    pub keys: u64,
+    /// What sessions leave behind.
+    pub sessions: u64,
+    /// Recorded calls with their output.
+    pub history: u64,
 }
 
 /// How many of what a database holds.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use crate::budget;
 use crate::calls::{self, Call, Filter};
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
@@ -62,7 +63,7 @@ impl Reader {
 
     /// What is used.
     pub fn used(&self) -> Result<Usage, Error> {
-        Ok(self.rows(|connection| Ok(rows::usage(connection)?))?)
+        Ok(self.rows(|connection| Ok(budget::used(connection)?))?)
     }
 
     /// How many of what there are.

@@ -1,6 +1,6 @@
 //! The statements that read rows, shared by the writing store and by readers.
 
-use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::node::{Entry, FileType, Ino, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, Stat};
 use crate::quota::{Counts, Usage};
@@ -19,6 +19,11 @@ pub(crate) fn join(seconds: i64, nanos: i64) -> i64 {
 
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number of bytes; 0 where the file has nonsense.
+pub(crate) fn bytes(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, Option<i64>>(index)?.map_or(0, |number| u64::try_from(number).unwrap_or(0)))
 }
 
 pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<Stat>> {
@@ -144,6 +149,7 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
             Ok(Usage {
                 inodes: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
                 bytes: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
+                ..Usage::default()
             })
         })
 }

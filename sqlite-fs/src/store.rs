@@ -18,6 +18,7 @@ use rusqlite::Connection;
 pub use changes::{Change, ChangeKind};
 pub(crate) use names::SEARCH;
 
+use crate::budget::Budgets;
 use crate::calls::OpenCall;
 use crate::clock::Clock;
 use crate::error::{Error, Fault, FsError};
@@ -88,6 +89,11 @@ pub(crate) struct Store {
     chunks: Chunks,
     journal: Journal,
     usage: Option<Usage>,
+    pub(crate) budgets: Budgets,
+    /// Another program wrote to the file: what it stores about budgets is not to be believed until the next commit.
+    pub(crate) distrusts_sums: bool,
+    /// The file has more pages than its quota leads to, so a call has to find room in it before it is recorded.
+    pub(crate) is_oversized: bool,
     next_ino: Option<Ino>,
     data_version: i64,
     /// Which transaction of this store it is, from 1 on.
@@ -109,6 +115,7 @@ pub(crate) struct Mark {
     sparse: HashMap<Ino, u64>,
     journal: Journal,
     usage: Option<Usage>,
+    budgets: Budgets,
     open_calls: usize,
 }
 
@@ -143,6 +150,9 @@ impl Store {
             chunks: Chunks::default(),
             journal: Journal::default(),
             usage: None,
+            budgets: Budgets::default(),
+            distrusts_sums: false,
+            is_oversized: false,
             next_ino: None,
             data_version: 0,
             number: 1,
@@ -181,6 +191,8 @@ impl Store {
         let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if version != self.data_version {
             self.forget();
+            // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
+            self.distrusts_sums |= self.data_version != 0;
             self.data_version = version;
         }
         Ok(())
@@ -264,6 +276,7 @@ impl Store {
                 self.rollback();
                 return Err(fault.into());
             }
+            self.distrusts_sums = false;
         }
         self.end();
         Ok(())
@@ -275,7 +288,8 @@ impl Store {
         self.flush_doomed()?;
         self.flush_chunks()?;
         self.fill_holes()?;
-        self.flush_nodes()
+        self.flush_nodes()?;
+        self.flush_sums()
     }
 
     fn write_all(&mut self) -> Result<(), Fault> {
@@ -318,6 +332,7 @@ impl Store {
         self.names = Names::default();
         self.chunks = Chunks::default();
         self.usage = None;
+        self.budgets = Budgets::default();
         self.next_ino = None;
         self.next_call = None;
     }
@@ -332,6 +347,7 @@ impl Store {
             sparse: self.sparse.clone(),
             journal: self.journal.clone(),
             usage: self.usage,
+            budgets: self.budgets,
             open_calls: self.open_calls.len(),
         })
     }
@@ -348,6 +364,7 @@ impl Store {
         self.sparse = mark.sparse.clone();
         self.journal = mark.journal.clone();
         self.usage = mark.usage;
+        self.budgets = mark.budgets;
         self.open_calls.truncate(mark.open_calls);
         Ok(())
     }

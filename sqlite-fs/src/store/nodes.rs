@@ -199,10 +199,13 @@ impl Store {
                 usage.bytes = usage.bytes.saturating_sub(node.stat.size);
             }
         }
+        if node.stat.file_type() == FileType::Symlink {
+            self.target_is_gone(node.stat.size);
+        }
     }
 
     /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers.
-    pub(super) fn flush_doomed(&mut self) -> Result<(), Fault> {
+    pub(crate) fn flush_doomed(&mut self) -> Result<(), Fault> {
         let mut doomed = std::mem::take(&mut self.doomed).into_iter().peekable();
         while let Some((first, mut bytes)) = doomed.next() {
             let mut last = first;
