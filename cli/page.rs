@@ -76,10 +76,13 @@ fn cards(summary: &Summary) -> String {
     };
     let used = summary.disk_used.saturating_mul(100).checked_div(summary.disk_allowed).unwrap_or(0);
     let mut cards = String::from("<div class=\"cards\">\n");
-    cards += &card(summary.runs.to_string(), "runs", String::new());
+    let budget = |used: u64, allowed: u64| format!("{} of {}", time::size(used), time::size(allowed));
+    cards += &card(summary.runs.to_string(), "runs", budget(summary.history_used, summary.history_allowed));
     cards += &card(summary.files.to_string(), "files", format!("{} directories", summary.directories));
-    cards += &card(summary.keys.to_string(), "keys", String::new());
+    cards += &card(summary.keys.to_string(), "keys", budget(summary.keys_used, summary.keys_allowed));
     cards += &card(time::size(summary.disk_used), "in files", format!("{used} % of {}", time::size(summary.disk_allowed)));
+    cards += &card(time::size(summary.names_used), "in names", format!("of {}", time::size(summary.names_allowed)));
+    cards += &card(time::size(summary.sessions_used), "in sessions", format!("of {}", time::size(summary.sessions_allowed)));
     cards += &card(time::size(summary.database_bytes), "database", format!("AgentFS {}", summary.schema));
     cards + "</div>\n"
 }

@@ -53,8 +53,18 @@ pub(crate) fn line(run: &Run, printer: &Printer) -> String {
     let first = run.command.lines().next().unwrap_or_default();
     let more = if run.command.lines().nth(1).is_some() { " …" } else { "" };
     let limit = run.limit.as_ref().map(|limit| printer.paint(Colour::Yellow, format!("   [{limit}]"))).unwrap_or_default();
+    let pruned = if run.output_pruned { printer.paint(Colour::Dim, "   [output pruned]") } else { String::new() };
     let id = run.id;
-    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}", duration(run), printer.foreign(first))
+    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}{pruned}", duration(run), printer.foreign(first))
+}
+
+/// What is missing of a run's output.
+pub(crate) fn output_note(run: &Run) -> Option<&'static str> {
+    match (run.output_pruned, run.output_truncated) {
+        (true, _) => Some("pruned to keep the history within its limit"),
+        (false, true) => Some("truncated"),
+        (false, false) => None,
+    }
 }
 
 fn duration(run: &Run) -> String {
@@ -93,6 +103,9 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
     }
     if let Some(usage) = &run.usage {
         field("used", &used(usage));
+    }
+    if let Some(note) = output_note(&run) {
+        field("output", &printer.paint(Colour::Yellow, note));
     }
     for (title, bytes) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for text in String::from_utf8_lossy(bytes).lines() {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use abi::WaitStatus;
 use abi::spawn::Request;
-use presets::Limits;
+use presets::{ByteSize, LimitName, Limits};
 use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
 
 use crate::clock::GuestClock;
@@ -186,7 +186,14 @@ impl Sandbox {
             && !rolled_back
             && output.status.limit().is_none()
         {
-            uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?))?;
+            match uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?)) {
+                // What the command did is kept; its session stays where it was, and the status says why.
+                Err(Error::Database(sqlite_fs::Error::Quota { allowed, needed, .. })) => {
+                    let (value, used) = (ByteSize(allowed).to_string(), ByteSize(needed).to_string());
+                    output.status = ExitStatus::Limit(LimitReached { limit: LimitName::Sessions, value, used });
+                }
+                set => set?,
+            }
         }
         output.run = id;
         output.restarted = restarted;

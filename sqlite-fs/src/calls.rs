@@ -275,9 +275,14 @@ impl Store {
         let Some(at) = self.open_calls.iter().position(|open| open.id == id) else {
             return Err(Error::Invalid { what: "call", reason: format!("number {id} is not open") });
         };
-        let open = self.open_calls.remove(at);
-        let now = self.now();
-        Ok(self.run(|store| store.insert_call(open, outcome, now, false))?)
+        let (open, now) = (self.open_calls.remove(at), self.now());
+        // It stays open if it is interrupted, so that the caller can try again.
+        let again = open.clone();
+        let inserted = self.run(|store| store.insert_call(open, outcome, now, false));
+        if inserted.is_err() {
+            self.open_calls.insert(at, again);
+        }
+        Ok(inserted?)
     }
 
     /// Records what was begun and not finished; the last thing a transaction does.

@@ -168,6 +168,8 @@ struct Row {
     duration_ms: Option<i64>,
     /// The files it changed.
     changes: Vec<Value>,
+    /// Whether its output was dropped to keep the history within the limit `history`.
+    output_pruned: bool,
     /// Its standard output, when one row is shown.
     stdout: Option<String>,
     /// Its standard error, when one row is shown.
@@ -204,6 +206,11 @@ fn one(sandbox: &Sandbox, number: i64, offset: usize) -> Result<Answer, Answer> 
         let left = stdout_left.max(stderr_left);
         notes.push(format!("{left} more bytes: go on with output_offset={}", offset + WINDOW));
     }
+    if run.output_pruned {
+        notes.push("output pruned: the history was full".to_owned());
+    } else if run.output_truncated {
+        notes.push("only the beginning of the output was recorded".to_owned());
+    }
     let mut row = row(run, usize::MAX);
     let mut text = row.render();
     text.push_str(&format!("[stdout]\n{stdout}\n[stderr]\n{stderr}"));
@@ -235,6 +242,7 @@ fn row(run: Run, longest: usize) -> Row {
         started_ms: run.started / 1_000_000,
         duration_ms: run.completed.map(|completed| (completed - run.started) / 1_000_000),
         changes: run.changes.and_then(|changes| changes.as_array().cloned()).unwrap_or_default(),
+        output_pruned: run.output_pruned,
         stdout: None,
         stderr: None,
     }
