@@ -14,10 +14,10 @@ const LAST: usize = 5;
 pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
     if let Some(path) = &args.html {
-        let slow = printer.progress().slow("drawing the page");
-        let page = page::sandbox(&sandbox)?;
-        drop(slow);
-        return super::write_page(path, &page, printer);
+        return super::write_page(path, printer, |out| {
+            let _slow = printer.progress().slow("drawing the page");
+            page::sandbox(&sandbox, out)
+        });
     }
     let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
     if printer.is_json() {

@@ -318,6 +318,16 @@ impl Sandbox {
         history::get(&self.database, run)
     }
 
+    /// The first `most` bytes of a run's standard output and of its standard error, each with its whole length: for a list
+    /// that shows only the beginning, however long they are.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn history_output(&self, run: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
+        Ok(self.database.reader()?.output(run, most)?)
+    }
+
     /// The tools that programs in this sandbox may call.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter()

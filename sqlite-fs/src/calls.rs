@@ -4,7 +4,9 @@ mod prune;
 
 pub(crate) use prune::PRUNED;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::ffi::CStr;
+
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault};
 use crate::rows::{self, join, split};
@@ -375,6 +377,22 @@ pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<C
         ))?
         .query_row([id], call)
         .optional()
+}
+
+/// The first `most` bytes of each stream of a call with the stream's whole length, without reading the rest.
+pub(crate) fn output(connection: &Connection, id: i64, most: usize) -> rusqlite::Result<[(Vec<u8>, u64); 2]> {
+    if !connection.prepare_cached("SELECT 1 FROM sandlite_run WHERE id=?1")?.exists([id])? {
+        return Ok(Default::default());
+    }
+    let read = |column: &CStr| {
+        let blob = connection.blob_open(MAIN_DB, c"sandlite_run", column, id, true)?;
+        let mut bytes = vec![0; blob.len().min(most)];
+        if !bytes.is_empty() {
+            blob.read_at_exact(&mut bytes, 0)?;
+        }
+        Ok::<_, rusqlite::Error>((bytes, blob.len() as u64))
+    };
+    Ok([read(c"stdout")?, read(c"stderr")?])
 }
 
 fn call(row: &Row<'_>) -> rusqlite::Result<Call> {

@@ -4,6 +4,7 @@
 mod edges;
 mod exhaustion;
 mod files_in_memory;
+mod growth;
 mod isolation;
 mod soak;
 

@@ -255,7 +255,7 @@ impl Builder {
             guest.map(|guest| if is_scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest });
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
-        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
+        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE), limits.memory.0);
         let options = options(&limits, self.power_safe, self.database);
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
