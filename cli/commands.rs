@@ -23,7 +23,7 @@ mod python;
 pub(crate) mod run;
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -159,16 +159,38 @@ pub(crate) fn write_whole_with<T>(path: &Path, fill: impl FnOnce(&mut File) -> a
 }
 
 /// Writes an HTML page to a file, or to standard output.
-fn write_page(path: &Path, page: &str, printer: &Printer) -> anyhow::Result<Code> {
+fn write_page(path: &Path, printer: &Printer, draw: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<Code> {
     if path == Path::new("-") {
-        printer.bytes(page.as_bytes())?;
+        let mut out = BufWriter::new(Printed(printer));
+        draw(&mut out)?;
+        out.flush()?;
         return Ok(Code::Success);
     }
-    write_whole(path, page.as_bytes())?;
+    let cannot = || format!("cannot write `{}`", path.display());
+    let bytes = write_whole_with(path, |file| {
+        let mut out = BufWriter::new(file);
+        draw(&mut out)?;
+        out.flush().with_context(cannot)?;
+        Ok(out.get_ref().metadata().with_context(cannot)?.len())
+    })?;
     if printer.is_json() {
-        printer.json(&serde_json::json!({ "path": path, "bytes": page.len() }));
+        printer.json(&serde_json::json!({ "path": path, "bytes": bytes }));
     } else {
-        printer.line(&format!("wrote `{}` ({})", path.display(), crate::time::size(page.len() as u64)));
+        printer.line(&format!("wrote `{}` ({})", path.display(), crate::time::size(bytes)));
     }
     Ok(Code::Success)
+}
+
+/// Our standard output.
+struct Printed<'a>(&'a Printer);
+
+impl Write for Printed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.bytes(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

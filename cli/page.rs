@@ -6,8 +6,11 @@ mod escape;
 mod files;
 mod runs;
 
+use std::io::Write;
+
 use runtime::{HistoryFilter, Run, Sandbox, Summary};
 
+use crate::commands::history::each_run;
 use crate::time;
 use escape::{attribute, text};
 
@@ -20,45 +23,64 @@ const KEYS: usize = 1_000;
 /// Bytes of one value that are shown.
 const VALUE_BYTES: usize = 4_096;
 
-/// The page of a whole sandbox.
-pub(crate) fn sandbox(sandbox: &Sandbox) -> anyhow::Result<String> {
+/// Writes the page of a whole sandbox. Runs are drawn one by one: their output can be larger than the memory there is.
+pub(crate) fn sandbox(sandbox: &Sandbox, out: &mut dyn Write) -> anyhow::Result<()> {
     let summary = sandbox.info()?;
-    let runs = sandbox.history_with(&HistoryFilter { limit: RUNS, output: true, ..HistoryFilter::default() })?;
-    let files = files::Shown::new(sandbox, &runs)?;
+    let newest = HistoryFilter { limit: RUNS, ..HistoryFilter::default() };
+    let mut files = files::Shown::new(sandbox)?;
+    let mut measured = Vec::new();
+    each_run(sandbox, &newest, |run| {
+        files.note(run);
+        if run.usage.is_some() && measured.len() < chart::BARS {
+            measured.push(Run { changes: None, parameters: None, command: String::new(), ..run.clone() });
+        }
+        Ok(())
+    })?;
     let name = summary.path.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_else(|| "in memory".to_owned());
-    let mut body = header(&name, "sandbox");
-    body.push_str(&cards(&summary));
-    if !runs.is_empty() {
-        body.push_str(&section("Usage", &chart::usage(&runs)));
+    out.write_all(head(&name).as_bytes())?;
+    out.write_all(header(&name, "sandbox").as_bytes())?;
+    out.write_all(cards(&summary).as_bytes())?;
+    if summary.runs > 0 {
+        out.write_all(section("Usage", &chart::usage(&measured)).as_bytes())?;
     }
-    body.push_str(&section("Timeline", &timeline(&runs, &files, summary.runs)));
-    body.push_str(&section("Files", &files.tree()));
-    body.push_str(&section("Keys", &keys(sandbox)?));
-    Ok(page(&name, &body))
+    out.write_all(section_start("Timeline").as_bytes())?;
+    timeline(sandbox, &newest, &files, summary.runs, out)?;
+    out.write_all(SECTION_END.as_bytes())?;
+    out.write_all(section("Files", &files.tree()).as_bytes())?;
+    out.write_all(section("Keys", &keys(sandbox)?).as_bytes())?;
+    Ok(out.write_all(foot().as_bytes())?)
 }
 
-/// The page of one run.
-pub(crate) fn run(sandbox: &Sandbox, run: &Run) -> anyhow::Result<String> {
-    let files = files::Shown::new(sandbox, &sandbox.history_with(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?)?;
+/// Writes the page of one run.
+pub(crate) fn run(sandbox: &Sandbox, run: &Run, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut files = files::Shown::new(sandbox)?;
+    each_run(sandbox, &HistoryFilter { limit: RUNS, ..HistoryFilter::default() }, |run| {
+        files.note(run);
+        Ok(())
+    })?;
     let title = format!("run {}", run.id);
-    let mut body = header(&title, "run");
-    body.push_str(&section("What happened", &runs::article(run, &files, true)));
-    Ok(page(&title, &body))
+    out.write_all(head(&title).as_bytes())?;
+    out.write_all(header(&title, "run").as_bytes())?;
+    out.write_all(section("What happened", &runs::article(run, &files, true)).as_bytes())?;
+    Ok(out.write_all(foot().as_bytes())?)
 }
 
-fn page(title: &str, body: &str) -> String {
+fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · sandlite</title>\n<style>\n{}</style>\n</head>\n\
-         <body>\n<main>\n{body}</main>\n<footer>Made by sandlite {} on {} UTC.</footer>\n</body>\n</html>\n",
+         <body>\n<main>\n",
         text(title),
         include_str!("page/style.css"),
-        env!("CARGO_PKG_VERSION"),
-        time::moment(time::now()),
     )
+}
+
+fn foot() -> String {
+    let (version, moment) = (env!("CARGO_PKG_VERSION"), time::moment(time::now()));
+    format!("</main>\n<footer>Made by sandlite {version} on {moment} UTC.</footer>\n</body>\n</html>\n")
 }
 
 fn header(name: &str, kind: &str) -> String {
@@ -66,9 +88,15 @@ fn header(name: &str, kind: &str) -> String {
 }
 
 fn section(title: &str, content: &str) -> String {
-    let id = title.to_lowercase().replace(' ', "-");
-    format!("<section id=\"{}\"><h2>{}</h2>\n{content}</section>\n", attribute(&id), text(title))
+    format!("{}{content}{SECTION_END}", section_start(title))
 }
+
+fn section_start(title: &str) -> String {
+    let id = title.to_lowercase().replace(' ', "-");
+    format!("<section id=\"{}\"><h2>{}</h2>\n", attribute(&id), text(title))
+}
+
+const SECTION_END: &str = "</section>\n";
 
 fn cards(summary: &Summary) -> String {
     let card = |value: String, name: &str, note: String| {
@@ -76,23 +104,46 @@ fn cards(summary: &Summary) -> String {
     };
     let used = summary.disk_used.saturating_mul(100).checked_div(summary.disk_allowed).unwrap_or(0);
     let mut cards = String::from("<div class=\"cards\">\n");
-    cards += &card(summary.runs.to_string(), "runs", String::new());
+    let budget = |used: u64, allowed: u64| format!("{} of {}", time::size(used), time::size(allowed));
+    cards += &card(summary.runs.to_string(), "runs", budget(summary.history_used, summary.history_allowed));
     cards += &card(summary.files.to_string(), "files", format!("{} directories", summary.directories));
-    cards += &card(summary.keys.to_string(), "keys", String::new());
+    cards += &card(summary.keys.to_string(), "keys", budget(summary.keys_used, summary.keys_allowed));
     cards += &card(time::size(summary.disk_used), "in files", format!("{used} % of {}", time::size(summary.disk_allowed)));
+    cards += &card(time::size(summary.names_used), "in names", format!("of {}", time::size(summary.names_allowed)));
+    cards += &card(time::size(summary.sessions_used), "in sessions", format!("of {}", time::size(summary.sessions_allowed)));
     cards += &card(time::size(summary.database_bytes), "database", format!("AgentFS {}", summary.schema));
     cards + "</div>\n"
 }
 
-fn timeline(runs: &[Run], files: &files::Shown, all: u64) -> String {
-    if runs.is_empty() {
-        return "<p class=\"none\">Nothing has run here yet.</p>\n".to_owned();
+fn timeline(
+    sandbox: &Sandbox,
+    newest: &HistoryFilter,
+    files: &files::Shown,
+    all: u64,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut shown = 0;
+    each_run(sandbox, newest, |run| {
+        let [stdout, stderr] = sandbox.history_output(run.id, runs::BEGINNING_BYTES)?.map(beginning);
+        shown += 1;
+        Ok(out.write_all(runs::article(&Run { stdout, stderr, ..run.clone() }, files, false).as_bytes())?)
+    })?;
+    if shown == 0 {
+        out.write_all(b"<p class=\"none\">Nothing has run here yet.</p>\n")?;
     }
-    let mut timeline: String = runs.iter().map(|run| runs::article(run, files, false)).collect();
-    if all > runs.len() as u64 {
-        timeline += &format!("<p class=\"none\">The newest {} of {all} runs.</p>\n", runs.len());
+    if all > shown {
+        writeln!(out, "<p class=\"none\">The newest {shown} of {all} runs.</p>")?;
     }
-    timeline
+    Ok(())
+}
+
+/// The beginning of a stream, and a sign when there is more.
+fn beginning((mut bytes, length): (Vec<u8>, u64)) -> Vec<u8> {
+    let more = length.saturating_sub(bytes.len() as u64);
+    if more > 0 {
+        bytes.extend_from_slice(format!("\n… {more} more bytes").as_bytes());
+    }
+    bytes
 }
 
 fn keys(sandbox: &Sandbox) -> anyhow::Result<String> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use runtime::{HistoryFilter, Run, Sandbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{Global, History, HistoryVerb};
 use crate::exit::Code;
@@ -24,21 +24,56 @@ pub(crate) fn run(global: &Global, args: &History, printer: &Printer) -> anyhow:
 fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
     let filter = HistoryFilter { limit: args.limit, since: args.since, grep: args.grep.clone(), ..HistoryFilter::default() };
-    let runs = sandbox.history_with(&filter)?;
     if printer.is_json() {
-        printer.json(&json!({ "runs": runs }));
+        // Row by row, for a history can be larger than the memory there is.
+        let mut before = "{\"runs\":[";
+        each_run(&sandbox, &filter, |run| {
+            printer.bytes(format!("{before}{}", serde_json::to_value(run)?).as_bytes())?;
+            before = ",";
+            Ok(())
+        })?;
+        printer.bytes(if before == "," { b"]}\n" } else { b"{\"runs\":[]}\n" })?;
         return Ok(Code::Success);
     }
-    if runs.is_empty() {
+    let mut is_empty = true;
+    each_run(&sandbox, &filter, |run| {
+        if std::mem::take(&mut is_empty) {
+            printer.line(&printer.paint(Colour::Bold, "  run  exit      time  command"));
+        }
+        printer.line(&line(run, printer));
+        Ok(())
+    })?;
+    if is_empty {
         let narrowed = args.since.is_some() || args.grep.is_some();
         printer.line(if narrowed { "nothing like that has run here" } else { "nothing has run here yet" });
         return Ok(Code::Failure);
     }
-    printer.line(&printer.paint(Colour::Bold, "  run  exit      time  command"));
-    for run in &runs {
-        printer.line(&line(run, printer));
-    }
     Ok(Code::Success)
+}
+
+/// Runs that are in memory at once.
+const STEP: usize = 16;
+
+/// Calls `each` with the runs that a filter lets through, newest first, a few in memory at a time.
+pub(crate) fn each_run(
+    sandbox: &Sandbox,
+    filter: &HistoryFilter,
+    mut each: impl FnMut(&Run) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (mut left, mut filter) = (filter.limit, filter.clone());
+    while left > 0 {
+        filter.limit = left.min(STEP);
+        let runs = sandbox.history_with(&filter)?;
+        for run in &runs {
+            each(run)?;
+        }
+        left -= filter.limit;
+        match runs.last() {
+            Some(last) if runs.len() == filter.limit => filter.before = Some(last.id),
+            _ => break,
+        }
+    }
+    Ok(())
 }
 
 /// One run on one line.
@@ -57,8 +92,18 @@ pub(crate) fn line(run: &Run, printer: &Printer) -> String {
         .as_ref()
         .map(|limit| printer.paint(Colour::Yellow, format!("   [{}]", printer.foreign(limit))))
         .unwrap_or_default();
+    let pruned = if run.output_pruned { printer.paint(Colour::Dim, "   [output pruned]") } else { String::new() };
     let id = run.id;
-    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}", duration(run), printer.foreign(first))
+    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}{pruned}", duration(run), printer.foreign(first))
+}
+
+/// What is missing of a run's output.
+pub(crate) fn output_note(run: &Run) -> Option<&'static str> {
+    match (run.output_pruned, run.output_truncated) {
+        (true, _) => Some("pruned to keep the history within its limit"),
+        (false, true) => Some("truncated"),
+        (false, false) => None,
+    }
 }
 
 fn duration(run: &Run) -> String {
@@ -69,7 +114,7 @@ fn duration(run: &Run) -> String {
 fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
     let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("there is no run {id}") };
     if let Some(path) = html {
-        return super::write_page(path, &page::run(sandbox, &run)?, printer);
+        return super::write_page(path, printer, |out| page::run(sandbox, &run, out));
     }
     if printer.is_json() {
         let mut value = serde_json::to_value(&run)?;
@@ -97,6 +142,9 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
     }
     if let Some(usage) = &run.usage {
         field("used", &used(usage));
+    }
+    if let Some(note) = output_note(&run) {
+        field("output", &printer.paint(Colour::Yellow, note));
     }
     for (title, bytes) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for text in String::from_utf8_lossy(bytes).lines() {

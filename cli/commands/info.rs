@@ -14,10 +14,10 @@ const LAST: usize = 5;
 pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
     if let Some(path) = &args.html {
-        let slow = printer.progress().slow("drawing the page");
-        let page = page::sandbox(&sandbox)?;
-        drop(slow);
-        return super::write_page(path, &page, printer);
+        return super::write_page(path, printer, |out| {
+            let _slow = printer.progress().slow("drawing the page");
+            page::sandbox(&sandbox, out)
+        });
     }
     let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
     if printer.is_json() {
@@ -33,8 +33,11 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
     field("files", format!("{files} files, {directories} directories, {symlinks} links"));
     field("disk", format!("{} of {}", time::size(summary.disk_used), time::size(summary.disk_allowed)));
     field("inodes", format!("{} of {}", summary.inodes_used, summary.inodes_allowed));
-    field("keys", summary.keys.to_string());
-    field("history", format!("{} runs", summary.runs));
+    let budget = |used: u64, allowed: u64| format!("{} of {}", time::size(used), time::size(allowed));
+    field("names", budget(summary.names_used, summary.names_allowed));
+    field("keys", format!("{}, {}", summary.keys, budget(summary.keys_used, summary.keys_allowed)));
+    field("sessions", budget(summary.sessions_used, summary.sessions_allowed));
+    field("history", format!("{} runs, {}", summary.runs, budget(summary.history_used, summary.history_allowed)));
     field("format", format!("AgentFS {}, Sandlite {}", summary.schema, summary.format));
     if !runs.is_empty() {
         printer.line("");
@@ -61,6 +64,14 @@ fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
         "disk_allowed": summary.disk_allowed,
         "inodes_used": summary.inodes_used,
         "inodes_allowed": summary.inodes_allowed,
+        "names_used": summary.names_used,
+        "names_allowed": summary.names_allowed,
+        "keys_used": summary.keys_used,
+        "keys_allowed": summary.keys_allowed,
+        "sessions_used": summary.sessions_used,
+        "sessions_allowed": summary.sessions_allowed,
+        "history_used": summary.history_used,
+        "history_allowed": summary.history_allowed,
         "last": runs,
     })
 }

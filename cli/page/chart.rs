@@ -8,7 +8,7 @@ use super::escape::{attribute, text};
 use crate::time;
 
 /// Bars in a chart at most: the newest runs.
-const BARS: usize = 60;
+pub(super) const BARS: usize = 60;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 72.0;

@@ -28,8 +28,8 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Looks at the sandbox's files; `runs` are the newest first.
-    pub(super) fn new(sandbox: &Sandbox, runs: &[Run]) -> anyhow::Result<Self> {
+    /// Looks at the sandbox's files.
+    pub(super) fn new(sandbox: &Sandbox) -> anyhow::Result<Self> {
         let files = sandbox.fs();
         let mut found = files.walk("/")?;
         let all = found.len();
@@ -51,13 +51,16 @@ impl Shown {
                 _ => {}
             }
         }
-        let mut last = HashMap::new();
-        for run in runs {
-            for path in changes(run).filter_map(|change| change["path"].as_str()) {
-                last.entry(path.to_owned()).or_insert(run.id);
+        Ok(Self { found, all, texts, links, last: HashMap::new() })
+    }
+
+    /// Takes note of what a run changed; to be called with the newest first.
+    pub(super) fn note(&mut self, run: &Run) {
+        for path in changes(run).filter_map(|change| change["path"].as_str()) {
+            if self.texts.contains_key(path) && !self.last.contains_key(path) {
+                self.last.insert(path.to_owned(), run.id);
             }
         }
-        Ok(Self { found, all, texts, links, last })
     }
 
     /// A file that a run created and nobody changed since, as a diff.

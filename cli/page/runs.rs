@@ -6,11 +6,14 @@ use runtime::Run;
 
 use super::escape::{shortened, text};
 use super::files::Shown;
-use crate::commands::history::changes;
+use crate::commands::history::{changes, output_note};
 use crate::time;
 
 /// Bytes of each stream that are shown.
 const OUTPUT_BYTES: usize = 64 << 10;
+
+/// Bytes of each stream that are read for the page of a sandbox, which leaves room for saying that there are more.
+pub(super) const BEGINNING_BYTES: usize = OUTPUT_BYTES - 64;
 
 /// Changed files of one run that are shown.
 const CHANGES: usize = 200;
@@ -45,6 +48,9 @@ pub(super) fn article(run: &Run, files: &Shown, open: bool) -> String {
     }
     if let Some(error) = &run.error {
         html += &format!("<p class=\"limit\">{}</p>\n", text(error));
+    }
+    if let Some(note) = output_note(run) {
+        html += &format!("<p class=\"limit\">output {}</p>\n", text(note));
     }
     for (title, bytes) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         if !bytes.is_empty() {

@@ -74,6 +74,8 @@ limits! {
     file: ByteSize, File;
     /// Files, directories and links of the sandbox.
     inodes: u64, Inodes;
+    /// Bytes of the names of all files, directories and links, with 64 for each.
+    names: ByteSize, Names;
     /// Processes alive at once.
     processes: u32, Processes;
     /// Processes started in all.
@@ -88,6 +90,12 @@ limits! {
     command_text: ByteSize, CommandText;
     /// Bytes of one value of the key-value store.
     value: ByteSize, Value;
+    /// Bytes of the whole key-value store.
+    keys: ByteSize, Keys;
+    /// Bytes that all sessions keep between calls.
+    sessions: ByteSize, Sessions;
+    /// Bytes of the history: commands and their output; the oldest output is dropped first.
+    history: ByteSize, History;
 }
 
 /// Why limits are refused.

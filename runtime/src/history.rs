@@ -57,6 +57,10 @@ pub struct Run {
     /// What it complained; empty in lists.
     #[serde(skip)]
     pub stderr: Vec<u8>,
+    /// Only the beginning of its output was recorded.
+    pub output_truncated: bool,
+    /// Its output was dropped to keep the history within the limit `history`.
+    pub output_pruned: bool,
     /// What it used, as recorded.
     pub usage: Option<serde_json::Value>,
     /// Which files it changed, as recorded.
@@ -124,7 +128,7 @@ impl Run {
         };
         let mut json = |text: Option<String>| text.and_then(|text| parse(text, room));
         let parent = parent(&call);
-        let run = call.run;
+        let mut run = call.run;
         Self {
             id: call.id,
             parent,
@@ -140,7 +144,9 @@ impl Run {
             limit: run.as_ref().and_then(|run| run.limit.clone()),
             usage: json(run.as_ref().and_then(|run| run.usage.clone())),
             changes: json(run.as_ref().and_then(|run| run.changes.clone())),
-            stdout: run.as_ref().map(|run| run.stdout.clone()).unwrap_or_default(),
+            output_truncated: run.as_ref().is_some_and(|run| !run.pruned && (run.stdout_truncated || run.stderr_truncated)),
+            output_pruned: run.as_ref().is_some_and(|run| run.pruned),
+            stdout: run.as_mut().map(|run| std::mem::take(&mut run.stdout)).unwrap_or_default(),
             stderr: run.map(|run| run.stderr).unwrap_or_default(),
         }
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use abi::WaitStatus;
 use abi::spawn::Request;
-use presets::{LimitName, Limits};
+use presets::{ByteSize, LimitName, Limits};
 use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
 
 use crate::clock::GuestClock;
@@ -206,7 +206,14 @@ impl Sandbox {
             && !rolled_back
             && output.status.limit().is_none()
         {
-            uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?))?;
+            match uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?)) {
+                // What the command did is kept; its session stays where it was, and the status says why.
+                Err(Error::Database(sqlite_fs::Error::Quota { allowed, needed, .. })) => {
+                    let (value, used) = (ByteSize(allowed).to_string(), ByteSize(needed).to_string());
+                    output.status = ExitStatus::Limit(LimitReached { limit: LimitName::Sessions, value, used });
+                }
+                set => set?,
+            }
         }
         output.run = id;
         output.restarted = restarted;
@@ -348,6 +355,16 @@ impl Sandbox {
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
         self.recorded.settle();
         history::get(&self.database, run)
+    }
+
+    /// The first `most` bytes of a run's standard output and of its standard error, each with its whole length: for a list
+    /// that shows only the beginning, however long they are.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn history_output(&self, run: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
+        Ok(self.database.reader()?.output(run, most)?)
     }
 
     /// The tools that programs in this sandbox may call.

@@ -7,6 +7,7 @@ mod resources;
 mod running;
 mod sandboxes;
 mod schema;
+mod scratch;
 mod tools;
 
 use std::path::PathBuf;
@@ -92,6 +93,7 @@ impl Service {
     pub(crate) async fn stop(&self) {
         self.0.running.kill_all();
         let _ = tokio::time::timeout(LAST_WORDS, self.0.running.idle()).await;
+        self.0.sandboxes.close();
     }
 }
 

@@ -1,14 +1,31 @@
 //! The history of calls: AgentFS's `tool_calls` row, and beside it what it has no column for.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+mod prune;
+
+pub(crate) use prune::PRUNED;
+
+use std::ffi::CStr;
+
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault};
 use crate::rows::{self, join, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
 
-/// What a call that ended without `finish` says.
-const INTERRUPTED: &str = "interrupted";
+/// How a call ends without `finish`.
+const INTERRUPTION: Outcome<'static> = Outcome {
+    result: None,
+    error: Some("interrupted"),
+    stdout: &[],
+    stderr: &[],
+    stdout_truncated: false,
+    stderr_truncated: false,
+    exit_code: None,
+    limit: None,
+    usage: None,
+    changes: None,
+};
 
 /// A call that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +112,8 @@ pub struct Run {
     pub stdout_truncated: bool,
     /// `stderr` is only a part.
     pub stderr_truncated: bool,
+    /// Output was dropped to keep the history within its [quota](crate::Quota::history).
+    pub pruned: bool,
     /// The exit code, if it came to one.
     pub exit_code: Option<i32>,
     /// The limit that ended it.
@@ -220,9 +239,24 @@ impl Store {
 
     fn record_call(&mut self, call: &NewCall<'_>, outcome: &Outcome<'_>, started: i64, completed: i64) -> Result<i64, Error> {
         let open = self.open_call(call, started)?;
-        self.next_call = Some(open.id + 1);
-        self.run(|store| Ok(insert(&store.connection, &open, outcome, completed, false)?))?;
-        Ok(open.id)
+        let id = open.id;
+        self.next_call = Some(id + 1);
+        self.run(|store| store.insert_call(open, outcome, completed, false))?;
+        Ok(id)
+    }
+
+    /// Records a call that is over, cut to what the budget of the history has for it.
+    fn insert_call(&mut self, mut open: OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> Result<(), Fault> {
+        let mut outcome = outcome.clone();
+        let wanted = prune::bytes(&open, &outcome);
+        let room = self.make_room_in_history(wanted)?;
+        if room < wanted {
+            prune::fit(&mut open, &mut outcome, room);
+        }
+        insert(&self.connection, &open, &outcome, now, interrupted)?;
+        let output = (outcome.stdout.len() + outcome.stderr.len()) as u64;
+        self.add_to_history(open.id, prune::bytes(&open, &outcome), output);
+        Ok(())
     }
 
     fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
@@ -243,19 +277,23 @@ impl Store {
         let Some(at) = self.open_calls.iter().position(|open| open.id == id) else {
             return Err(Error::Invalid { what: "call", reason: format!("number {id} is not open") });
         };
-        let open = self.open_calls.remove(at);
-        let now = self.now();
-        self.run(|store| Ok(insert(&store.connection, &open, outcome, now, false)?))?;
-        self.last_finished = Some(open);
-        Ok(())
+        let (open, now) = (self.open_calls.remove(at), self.now());
+        // It stays open if it is interrupted, so that the caller can try again.
+        let again = open.clone();
+        let inserted = self.run(|store| store.insert_call(open, outcome, now, false));
+        match inserted {
+            Ok(()) => self.last_finished = Some(again),
+            Err(_) => self.open_calls.insert(at, again),
+        }
+        Ok(inserted?)
     }
 
     /// Records what was begun and not finished; the last thing a transaction does.
     pub(crate) fn interrupt_calls(&mut self) -> Result<(), Fault> {
         let open = std::mem::take(&mut self.open_calls);
         let now = self.now();
-        for call in &open {
-            self.run(|store| Ok(insert_interrupted(&store.connection, call, now)?))?;
+        for call in open {
+            self.run(|store| store.insert_call(call, &INTERRUPTION, now, true))?;
         }
         Ok(())
     }
@@ -268,12 +306,8 @@ pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlit
         return Ok(());
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    insert_interrupted(connection, &open, now)?;
+    insert(connection, &open, &INTERRUPTION, now, true)?;
     connection.execute_batch("COMMIT")
-}
-
-fn insert_interrupted(connection: &Connection, open: &OpenCall, now: i64) -> rusqlite::Result<()> {
-    insert(connection, open, &Outcome { error: Some(INTERRUPTED), ..Outcome::default() }, now, true)
 }
 
 fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> rusqlite::Result<()> {
@@ -346,6 +380,22 @@ pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<C
         .optional()
 }
 
+/// The first `most` bytes of each stream of a call with the stream's whole length, without reading the rest.
+pub(crate) fn output(connection: &Connection, id: i64, most: usize) -> rusqlite::Result<[(Vec<u8>, u64); 2]> {
+    if !connection.prepare_cached("SELECT 1 FROM sandlite_run WHERE id=?1")?.exists([id])? {
+        return Ok(Default::default());
+    }
+    let read = |column: &CStr| {
+        let blob = connection.blob_open(MAIN_DB, c"sandlite_run", column, id, true)?;
+        let mut bytes = vec![0; blob.len().min(most)];
+        if !bytes.is_empty() {
+            blob.read_at_exact(&mut bytes, 0)?;
+        }
+        Ok::<_, rusqlite::Error>((bytes, blob.len() as u64))
+    };
+    Ok([read(c"stdout")?, read(c"stderr")?])
+}
+
 fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
     // AgentFS's Rust SDK writes an empty text where others write NULL.
     let text = |index| row.get::<_, Option<String>>(index).map(|text| text.filter(|text| !text.is_empty()));
@@ -364,6 +414,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
             stderr: row.get::<_, Option<Vec<u8>>>(19)?.unwrap_or_default(),
             stdout_truncated: row.get(9)?,
             stderr_truncated: row.get(10)?,
+            pruned: row.get::<_, i64>(9)? == PRUNED || row.get::<_, i64>(10)? == PRUNED,
             exit_code: row.get(12)?,
             limit: row.get(13)?,
             usage: row.get(14)?,

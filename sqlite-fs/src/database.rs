@@ -393,12 +393,14 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
     let patience = source.patience();
     let watch = interrupter.clone();
     patience.watch(&mut connection, move || watch.stops_statement())?;
-    let chunk_bytes = patience.explained(set_up(&connection, options, &left, &patience))?;
-    Ok(Store::new(connection, chunk_bytes, options, interrupter.clone(), side, patience))
+    let (chunk_bytes, is_oversized) = patience.explained(set_up(&connection, options, &left, &patience))?;
+    let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), side, patience);
+    store.is_oversized = is_oversized;
+    Ok(store)
 }
 
-/// Makes a fresh database, or gets one ready that is there.
-fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Patience) -> Result<usize, Error> {
+/// Makes a fresh database, or gets one ready that is there. The size of its chunks, and whether it is larger than its quota.
+fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Patience) -> Result<(usize, bool), Error> {
     let path = options.path.as_deref();
     let now = || options.clock.now();
     schema::tune_writer(connection, path.is_some(), options.durability, options.secure_delete)?;
@@ -414,15 +416,16 @@ fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Pa
         if left.unclean {
             schema::quick_check(connection)?;
         }
-        schema::after_visit(connection)?;
         connection.execute_batch(format::SESSIONS)?;
+        connection.execute_batch(format::USAGE)?;
+        schema::after_visit(connection)?;
         if let Some(note) = &left.note {
             calls::recover(connection, note, now())?;
         }
     }
-    schema::limit_pages(connection, &options.quota)?;
+    let is_oversized = schema::limit_pages(connection, &options.quota)?;
     if path.is_some() {
         schema::limit_log(connection)?;
     }
-    schema::chunk_bytes(connection)
+    Ok((schema::chunk_bytes(connection)?, is_oversized))
 }

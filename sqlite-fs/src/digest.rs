@@ -5,23 +5,25 @@
 //! enough to be signed by any tool, or to be sent another way than the file.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 
-use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, Row};
 
-use crate::calls::{Call, Filter};
 use crate::copy::Export;
 use crate::database::Database;
 use crate::error::Error;
 use crate::fs::Volume;
 use crate::node::{FileType, Ino};
 use crate::reader::Reader;
+use crate::rows;
 
 /// Hashed at a time.
 const STEP_BYTES: usize = 256 << 10;
 /// Permissions that an import does not take over.
 const SET_IDS: u32 = 0o6000;
-/// Calls looked at together.
-const CALLS_PER_STEP: usize = 256;
+/// A longer value is read piece by piece: what one call printed can be 64 MB.
+const LARGE_BYTES: u64 = 256 << 10;
 
 impl Database {
     /// The digest of what [`export`](Self::export) with the same settings writes, in 64 hexadecimal letters; the last
@@ -59,10 +61,41 @@ impl Words {
         self.0.update(&number.to_le_bytes());
     }
 
-    // An import takes an empty text for none.
-    fn maybe(&mut self, text: Option<&str>) {
-        self.bytes(text.unwrap_or_default().as_bytes());
+    /// The value of a column, which is NULL here if it is large; no value is the same as an empty one, as in an import.
+    fn column(&mut self, connection: &Connection, row: &Row<'_>, column: Column, index: usize) -> rusqlite::Result<()> {
+        let length = rows::bytes(row, index)?;
+        match row.get_ref(index + 1)? {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => self.bytes(bytes),
+            ValueRef::Integer(number) => self.bytes(number.to_string().as_bytes()),
+            ValueRef::Real(_) => {
+                return Err(rusqlite::Error::InvalidColumnType(index + 1, column.1.to_owned(), rusqlite::types::Type::Real));
+            }
+            ValueRef::Null if length <= LARGE_BYTES => self.bytes(&[]),
+            ValueRef::Null => {
+                let (table, name) = (CString::new(column.0)?, CString::new(column.1)?);
+                let blob = connection.blob_open(MAIN_DB, &*table, &*name, row.get(0)?, true)?;
+                self.number(blob.len() as u64);
+                let mut buffer = vec![0; STEP_BYTES];
+                for start in (0..blob.len()).step_by(STEP_BYTES) {
+                    let piece = buffer.get_mut(..STEP_BYTES.min(blob.len() - start)).unwrap_or_default();
+                    blob.read_at_exact(piece, start)?;
+                    self.0.update(piece);
+                }
+            }
+        }
+        Ok(())
     }
+}
+
+/// A table and one of its columns.
+type Column = (&'static str, &'static str);
+
+/// What to select so that [`Words::column`] finds a column: its length, and its value unless that is large.
+fn selected(alias: &str, columns: &[Column]) -> String {
+    let each = columns.iter().map(|(_, name)| {
+        format!(", octet_length({alias}.{name}), iif(octet_length({alias}.{name})>{LARGE_BYTES}, NULL, {alias}.{name})")
+    });
+    each.collect()
 }
 
 impl Reader {
@@ -116,64 +149,81 @@ impl Reader {
     }
 
     fn digest_keys(&self, words: &mut Words, secrets: bool) -> Result<(), Error> {
-        for key in self.keys("")? {
-            if let Some(value) = self.get(&key)?.filter(|value| secrets || !value.secret) {
-                words.bytes(key.as_bytes());
-                words.bytes(value.json.as_bytes());
-            }
-        }
-        Ok(())
+        const COLUMNS: [Column; 2] = [("kv_store", "key"), ("kv_store", "value")];
+        let query = format!(
+            "SELECT k.rowid{} FROM kv_store k LEFT JOIN sandlite_kv s ON s.key=k.key
+             WHERE ?1 OR coalesce(s.secret, 0)=0 ORDER BY k.key",
+            selected("k", &COLUMNS)
+        );
+        Ok(self.rows(|connection| Ok(digest_rows(connection, words, &query, [secrets], &COLUMNS)?))?)
     }
 
     fn digest_calls(&self, words: &mut Words) -> Result<(), Error> {
-        let mut filter = Filter { limit: CALLS_PER_STEP, output: true, ..Filter::default() };
-        loop {
-            let calls = self.calls(&filter)?;
-            let Some(last) = calls.last() else { return Ok(()) };
-            filter.before = Some(last.id);
-            for call in &calls {
-                digest_call(words, call);
-            }
-        }
+        Ok(self.rows(|connection| Ok(digest_calls(connection, words)?))?)
     }
 }
 
-/// What sessions go on from, and what an overlay hides.
-fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
-    for (table, sql) in [
-        ("sandlite_session", "SELECT name, part, state FROM sandlite_session ORDER BY name, part"),
-        ("fs_whiteout", "SELECT path FROM fs_whiteout ORDER BY path"),
-    ] {
-        // A file may be older than the table, or never have been part of an overlay.
-        if !connection.table_exists(None, table)? {
-            continue;
-        }
-        let mut statement = connection.prepare(sql)?;
-        let columns = statement.column_count();
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            for column in 0..columns {
-                let value = row.get_ref(column)?;
-                words.bytes(value.as_bytes().or_else(|_| value.as_str().map(str::as_bytes))?);
-            }
+fn digest_rows(
+    connection: &Connection,
+    words: &mut Words,
+    query: &str,
+    parameters: impl rusqlite::Params,
+    columns: &[Column],
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(query)?;
+    let mut rows = statement.query(parameters)?;
+    while let Some(row) = rows.next()? {
+        for (index, column) in columns.iter().enumerate() {
+            words.column(connection, row, *column, 1 + 2 * index)?;
         }
     }
     Ok(())
 }
 
-fn digest_call(words: &mut Words, call: &Call) {
-    words.number(call.id.cast_unsigned());
-    words.bytes(call.name.as_bytes());
-    for text in [&call.parameters, &call.result, &call.error] {
-        words.maybe(text.as_deref());
-    }
-    if let Some(run) = &call.run {
-        words.bytes(run.command.as_bytes());
-        words.bytes(&run.stdout);
-        words.bytes(&run.stderr);
-        words.maybe(run.exit_code.map(|code| code.to_string()).as_deref());
-        for text in [&run.limit, &run.usage, &run.changes] {
-            words.maybe(text.as_deref());
+/// What sessions go on from, and what an overlay hides.
+fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
+    const SESSION: &[Column] = &[("sandlite_session", "name"), ("sandlite_session", "part"), ("sandlite_session", "state")];
+    const WHITEOUT: &[Column] = &[("fs_whiteout", "path")];
+    for (table, columns, order) in [("sandlite_session", SESSION, "t.name, t.part"), ("fs_whiteout", WHITEOUT, "t.path")] {
+        // A file may be older than the table, or never have been part of an overlay.
+        if connection.table_exists(None, table)? {
+            let query = format!("SELECT t.rowid{} FROM {table} t ORDER BY {order}", selected("t", columns));
+            digest_rows(connection, words, &query, [], columns)?;
         }
     }
+    Ok(())
+}
+
+/// The calls, newest first, one at a time.
+fn digest_calls(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
+    const CALL: [Column; 4] =
+        [("tool_calls", "name"), ("tool_calls", "parameters"), ("tool_calls", "result"), ("tool_calls", "error")];
+    const RUN: [Column; 7] = [
+        ("sandlite_run", "command"),
+        ("sandlite_run", "stdout"),
+        ("sandlite_run", "stderr"),
+        ("sandlite_run", "exit_code"),
+        ("sandlite_run", "limit_reached"),
+        ("sandlite_run", "usage"),
+        ("sandlite_run", "changes"),
+    ];
+    let query = format!(
+        "SELECT t.id{}{}, r.id IS NOT NULL FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id ORDER BY t.id DESC",
+        selected("t", &CALL),
+        selected("r", &RUN)
+    );
+    let mut statement = connection.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        words.number(row.get::<_, i64>(0)?.cast_unsigned());
+        for (index, column) in CALL.iter().enumerate() {
+            words.column(connection, row, *column, 1 + 2 * index)?;
+        }
+        if row.get(1 + 2 * (CALL.len() + RUN.len()))? {
+            for (index, column) in RUN.iter().enumerate() {
+                words.column(connection, row, *column, 1 + 2 * (CALL.len() + index))?;
+            }
+        }
+    }
+    Ok(())
 }

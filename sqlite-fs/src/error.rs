@@ -216,6 +216,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A budget of the [quota](crate::Quota) is used up; nothing was changed.
+    #[error("limit `{limit}` reached: {} allowed, {} needed", size(*allowed), size(*needed))]
+    Quota {
+        /// Its name: `keys` or `sessions`.
+        limit: &'static str,
+        /// Bytes allowed.
+        allowed: u64,
+        /// Bytes that there would be.
+        needed: u64,
+    },
     /// The disk is full, or the file has reached its largest size.
     #[error("the disk is full")]
     DiskFull(rusqlite::Error),
@@ -264,6 +274,18 @@ fn activity(error: &rusqlite::Error) -> &'static str {
     }
 }
 
+/// Bytes in the largest unit that shows them to a tenth.
+fn size(bytes: u64) -> String {
+    for (unit, name) in [(1u64 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")] {
+        if bytes >= unit {
+            let tenths = (bytes % unit).saturating_mul(10).div_ceil(unit);
+            let (whole, tenth) = (bytes / unit + tenths / 10, tenths % 10);
+            return if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") };
+        }
+    }
+    format!("{bytes} B")
+}
+
 fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
@@ -295,7 +317,11 @@ impl Error {
             Self::NotWritable(_) => "make both writable, or work on a copy elsewhere",
             Self::LockedElsewhere(_) => "close the program that has the file open, then repeat",
             Self::Unwritable { source, .. } | Self::Disk { source, .. } => return disk_hint(source),
-            Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => "delete files, or raise the quota",
+            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or raise the quota",
+            Self::Quota { .. } => "remove sessions that are no longer needed, or raise the quota",
+            Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => {
+                "delete files, or raise the quota (`disk`, `file`, `inodes` or `names`)"
+            }
             Self::Fs { source: FsError::Damaged, .. } => "`check` lists what is wrong; restore an exported snapshot",
             _ => return None,
         })

@@ -8,16 +8,18 @@ pub(crate) const FORMAT: i64 = 1;
 /// Measured: 64 KiB rows read and write large files fastest.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The tables of a fresh database, except those of sessions.
+/// The tables of a fresh database, except those of sessions and budgets.
 pub(crate) const TABLES: &str = include_str!("tables.sql");
 /// The table of sessions, also for files that were made before there were any.
 pub(crate) const SESSIONS: &str = include_str!("sessions.sql");
+/// The table of budgets, also for files that were made before there were any.
+pub(crate) const USAGE: &str = include_str!("usage.sql");
 
 /// Makes a fresh database: its tables, what they hold, and whose it is.
 pub(crate) fn fresh(now: i64) -> String {
     let (seconds, nanos) = (now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000));
     format!(
-        "BEGIN IMMEDIATE; {TABLES} {SESSIONS}
+        "BEGIN IMMEDIATE; {TABLES} {SESSIONS} {USAGE}
          INSERT INTO fs_config VALUES ('chunk_size','{CHUNK_BYTES}'), ('schema_version','0.4');
          INSERT INTO fs_inode (ino, mode, nlink, atime, mtime, ctime, atime_nsec, mtime_nsec, ctime_nsec)
            VALUES (1, {mode}, 2, {seconds}, {seconds}, {seconds}, {nanos}, {nanos}, {nanos});

@@ -4,12 +4,14 @@
 //! only named columns of named tables are selected; each value is checked and written into a fresh database of ours.
 //! Nothing of the file's own schema, and nothing beside the file (a journal, a write-ahead log), ever acts.
 
+mod calls;
 mod convert;
 mod source;
 
 use std::path::Path;
 use std::time::Instant;
 
+use crate::budget::Budgets;
 use crate::check;
 use crate::copy::Export;
 use crate::database::Database;
@@ -117,7 +119,11 @@ impl Database {
             store.take_contents(source, &mut imported)?;
             store.take_keys(source, &mut imported)?;
             store.take_sessions(source)?;
-            store.take_calls(source, &mut imported)?;
+            store.take_calls(source, import, &mut imported)?;
+            // The rows came in past the sums.
+            store.budgets = Budgets::default();
+            let names = store.run(Store::used)?.names;
+            too_much("names", names, store.quota.names)?;
             store.run(Store::settle)?;
             let chunk_bytes = store.chunk_bytes();
             let violations = store.run(|store| check::rules(&store.connection, chunk_bytes, || store.patience.refill()))?;
@@ -140,6 +146,11 @@ fn blame(error: Error) -> Error {
         Error::Sqlite(error) => refused("readable", error.to_string()),
         other => other,
     }
+}
+
+/// A budget that what a file holds does not fit into.
+fn too_much(limit: &'static str, bytes: u64, allowed: u64) -> Result<(), Error> {
+    if bytes > allowed { Err(refused("quota", format!("more than {allowed} bytes of {limit}"))) } else { Ok(()) }
 }
 
 /// An error of ours while writing what a file says is the file's fault when the quota is reached.

@@ -2,8 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::budget::key_bytes;
 use crate::error::{Error, FsError};
-use crate::rows::split;
+use crate::quota::Quota;
+use crate::rows::{self, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
 
@@ -57,10 +59,17 @@ impl Kv<'_> {
     /// Removes a key and says whether it was there.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
-            Ok(store.run(|store| {
+            let removed = store.run(|store| {
+                let mut statement = store.connection.prepare_cached("SELECT octet_length(value) FROM kv_store WHERE key=?1")?;
+                let bytes: Option<u64> = statement.query_row([key], |row| rows::bytes(row, 0)).optional()?;
                 store.connection.prepare_cached("DELETE FROM sandlite_kv WHERE key=?1")?.execute([key])?;
-                Ok(store.connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])? > 0)
-            })?)
+                store.connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])?;
+                Ok(bytes)
+            })?;
+            if let Some(bytes) = removed {
+                store.charge_keys(0, key_bytes(key, bytes))?;
+            }
+            Ok(removed.is_some())
         })
     }
 
@@ -72,6 +81,10 @@ impl Kv<'_> {
 
 impl Store {
     fn put(&mut self, key: &str, json: &str, expected: Option<u64>) -> Result<u64, Error> {
+        if key.len() > Quota::KEY_MAX {
+            let reason = format!("it has {} bytes, at most {} are allowed", key.len(), Quota::KEY_MAX);
+            return Err(Error::Invalid { what: "key", reason });
+        }
         let now = split(self.now()).0;
         let (valid, before) = self.run(|store| {
             let valid: bool = store.connection.prepare_cached("SELECT json_valid(?1)")?.query_row([json], |row| row.get(0))?;
@@ -84,7 +97,9 @@ impl Store {
         if let Some(expected) = expected.filter(|expected| *expected != found) {
             return Err(Error::Conflict { key: key.to_owned(), expected, found });
         }
+        let replaced = before.as_ref().map_or(0, |value| key_bytes(key, value.json.len() as u64));
         let secret = before.is_some_and(|value| value.secret);
+        self.charge_keys(key_bytes(key, json.len() as u64), replaced)?;
         self.run(|store| {
             store
                 .connection

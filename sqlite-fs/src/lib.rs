@@ -17,6 +17,7 @@
 //! Knows nothing of wasm, processes or descriptors.
 
 mod beside;
+mod budget;
 mod calls;
 mod check;
 mod checkpoint;

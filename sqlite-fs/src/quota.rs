@@ -14,6 +14,14 @@ pub struct Quota {
     pub name: usize,
     /// Deepest directory below the root.
     pub depth: u32,
+    /// Names of all directory entries and targets of symbolic links, with 64 bytes for each entry.
+    pub names: u64,
+    /// Keys and their values, with 64 bytes for each.
+    pub keys: u64,
+    /// What sessions leave behind.
+    pub sessions: u64,
+    /// Recorded calls with their output. When it is used up, the oldest output goes first, then the oldest calls.
+    pub history: u64,
 }
 
 impl Quota {
@@ -21,7 +29,7 @@ impl Quota {
     pub const NAME_MAX: usize = 255;
     /// The deepest tree that the format knows.
     pub const DEPTH_MAX: u32 = 256;
-    /// What a log has beside files: keys, history and the inner pages of tables.
+    /// What a log has beside what is counted: the inner pages of tables.
     const LOG_BESIDE_BYTES: u64 = 32 << 20;
     /// What one inode takes in the log with its name and their indexes, on average.
     const LOG_INODE_BYTES: u64 = 1024;
@@ -29,14 +37,28 @@ impl Quota {
     /// Bytes of the log that one transaction may fill: twice what the files may be, for small ones take up to twice their bytes.
     /// A page that is changed again stays where it is in the log, so nothing that the quota allows needs more.
     pub(crate) fn log_max(&self) -> u64 {
+        let beside = [self.names.saturating_mul(3), self.keys, self.keys, self.sessions, self.sessions, self.history];
         let inodes = self.inodes.saturating_mul(Self::LOG_INODE_BYTES);
-        self.bytes.saturating_mul(2).saturating_add(inodes).saturating_add(Self::LOG_BESIDE_BYTES)
+        let files = self.bytes.saturating_mul(2).saturating_add(inodes);
+        beside.into_iter().fold(files, u64::saturating_add).saturating_add(Self::LOG_BESIDE_BYTES)
     }
+    /// The longest key in bytes.
+    pub const KEY_MAX: usize = 1024;
 }
 
 impl Default for Quota {
     fn default() -> Self {
-        Self { bytes: 64 << 30, file_size: 16 << 30, inodes: 100_000_000, name: Self::NAME_MAX, depth: Self::DEPTH_MAX }
+        Self {
+            bytes: 64 << 30,
+            file_size: 16 << 30,
+            inodes: 100_000_000,
+            name: Self::NAME_MAX,
+            depth: Self::DEPTH_MAX,
+            names: 16 << 30,
+            keys: 4 << 30,
+            sessions: 1 << 30,
+            history: 8 << 30,
+        }
     }
 }
 
@@ -47,6 +69,14 @@ pub struct Usage {
     pub bytes: u64,
     /// Number of inodes, the root included.
     pub inodes: u64,
+    /// Names and targets of symbolic links, with 64 bytes for each directory entry.
+    pub names: u64,
+    /// Keys and their values, with 64 bytes for each.
+    pub keys: u64,
+    /// What sessions leave behind.
+    pub sessions: u64,
+    /// Recorded calls with their output.
+    pub history: u64,
 }
 
 /// How many of what a database holds.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use crate::budget;
 use crate::calls::{self, Call, Filter};
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
@@ -66,9 +67,15 @@ impl Reader {
         Ok(self.rows(|connection| Ok(calls::get(connection, id)?))?)
     }
 
+    /// The first `most` bytes of a call's standard output and of its standard error, each with its whole length. Only they are
+    /// read, however much there is.
+    pub fn output(&self, id: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
+        Ok(self.rows(|connection| Ok(calls::output(connection, id, most)?))?)
+    }
+
     /// What is used.
     pub fn used(&self) -> Result<Usage, Error> {
-        Ok(self.rows(|connection| Ok(rows::usage(connection)?))?)
+        Ok(self.rows(|connection| Ok(budget::used(connection)?))?)
     }
 
     /// How many of what there are.

@@ -47,6 +47,11 @@ fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     }
 }
 
+/// A number of bytes; 0 where the file has nonsense.
+pub(crate) fn bytes(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, Option<i64>>(index)?.map_or(0, |number| u64::try_from(number).unwrap_or(0)))
+}
+
 pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<Stat>> {
     connection
         .prepare_cached(
@@ -220,6 +225,7 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
             Ok(Usage {
                 inodes: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
                 bytes: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
+                ..Usage::default()
             })
         })
 }

@@ -6,6 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::budget;
 use crate::error::Error;
 use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
@@ -147,6 +148,7 @@ pub(crate) fn after_visit(connection: &Connection) -> Result<(), Error> {
         transaction.execute_batch(&format!("DROP INDEX \"{}\"", index.replace('"', "\"\"")))?;
     }
     put_right(&transaction)?;
+    budget::forget(&transaction)?;
     Ok(transaction.commit()?)
 }
 
@@ -164,29 +166,57 @@ pub(crate) fn quick_check(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Room beside the files: keys and history are in no quota.
-const BESIDE_FILES_BYTES: u64 = 16 << 30;
-/// What one inode takes at most with its name, their indexes and the target of a link.
-const INODE_BYTES: u64 = 8 * 1024;
-/// How much a file that is already larger than its wall may still grow: enough to be used, cleaned and exported.
-const GROWTH_BYTES: u64 = 1 << 30;
+/// What one inode takes at most beside its name and its bytes: its row, and those of its first chunk.
+const INODE_BYTES: u64 = 512;
+/// What a file has beside everything that is counted: its schema, b-trees that are half empty, pages between two uses.
+const SPARE_BYTES: u64 = 16 << 20;
+/// How far a file that is already above its ceiling may still grow, however often it is opened. Removing needs pages for
+/// b-trees that are split and for freed pages' lists, a few hundred in a tree of a million files; recording needs what one call
+/// may print under the strict preset, 1 MB, some times over. Everything larger first has to make room in the file itself.
+const GROWTH_BYTES: u64 = 16 << 20;
 
-/// The last wall behind the quota (T-DOS-07): pages that the file never has more of, whatever a mistake of ours writes.
-/// Small files can take up to twice their bytes in pages.
-pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64, pages_now: u64) -> u64 {
-    let files = quota.bytes.saturating_mul(2).saturating_add(quota.inodes.saturating_mul(INODE_BYTES));
-    let ceiling = files.saturating_add(BESIDE_FILES_BYTES) / page_bytes.max(1);
+/// The last wall behind the quota (T-DOS-07): pages that the file never has more of, whatever a mistake of ours writes. Small
+/// files, outputs and values can take up to twice their bytes in pages, names three times: they are in two b-trees that are
+/// filled in no order.
+pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64) -> u64 {
+    let twice = [quota.bytes, quota.keys, quota.sessions, quota.history].into_iter().fold(0, u64::saturating_add);
+    let bytes = twice
+        .saturating_mul(2)
+        .saturating_add(quota.names.saturating_mul(3))
+        .saturating_add(quota.inodes.saturating_mul(INODE_BYTES))
+        .saturating_add(SPARE_BYTES);
     // SQLite's own largest number of pages.
-    ceiling.max(pages_now.saturating_add(GROWTH_BYTES / page_bytes.max(1))).min(0xFFFF_FFFE)
+    (bytes / page_bytes.max(1)).min(0xFFFF_FFFE)
 }
 
-/// Puts the wall up.
-pub(crate) fn limit_pages(connection: &Connection, quota: &Quota) -> rusqlite::Result<()> {
+/// Puts the wall up, and returns whether the file is already above it.
+pub(crate) fn limit_pages(connection: &Connection, quota: &Quota) -> rusqlite::Result<bool> {
     let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
     let (page_bytes, pages) = (number("page_size")?.unsigned_abs(), number("page_count")?.unsigned_abs());
-    let ceiling = page_ceiling(quota, page_bytes, pages);
+    let mut ceiling = page_ceiling(quota, page_bytes);
+    let is_oversized = pages > ceiling;
+    if is_oversized {
+        // SQLite takes the file's own size where this is less.
+        ceiling = first_oversized(connection, pages)?.saturating_add(GROWTH_BYTES / page_bytes.max(1)).min(0xFFFF_FFFE);
+    }
     number(&format!("max_page_count={ceiling}"))?;
-    Ok(())
+    Ok(is_oversized)
+}
+
+/// How many pages the file had when it was first found above its ceiling: from there it grows once, not at every open.
+fn first_oversized(connection: &Connection, pages: u64) -> rusqlite::Result<u64> {
+    let first: Option<Option<i64>> =
+        connection.query_row("SELECT pages FROM sandlite_usage WHERE id=1", [], |row| row.get(0)).optional()?;
+    match first.flatten().and_then(|first| u64::try_from(first).ok()).filter(|first| *first <= pages) {
+        Some(first) => Ok(first),
+        None => {
+            connection.execute(
+                "INSERT INTO sandlite_usage (id, pages) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET pages=excluded.pages",
+                [rows::signed(pages)],
+            )?;
+            Ok(pages)
+        }
+    }
 }
 
 /// Bytes of a log that stay on the disk once its pages are in the file.

@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::budget::session_bytes;
 use crate::error::Error;
+use crate::rows;
 use crate::transaction::Transaction;
 
 /// The sessions, from inside a transaction.
@@ -26,6 +28,14 @@ impl Sessions<'_> {
     pub fn set(&self, name: &str, part: &str, state: &[u8]) -> Result<(), Error> {
         self.transaction.with(|store| {
             let now = store.now();
+            let replaced = store.run(|store| {
+                let mut statement = store
+                    .connection
+                    .prepare_cached("SELECT octet_length(state) FROM sandlite_session WHERE name=?1 AND part=?2")?;
+                let bytes: Option<u64> = statement.query_row([name, part], |row| rows::bytes(row, 0)).optional()?;
+                Ok(bytes.map_or(0, |bytes| session_bytes(name, part, bytes)))
+            })?;
+            store.charge_sessions(session_bytes(name, part, state.len() as u64), replaced)?;
             Ok(store.run(|store| {
                 store
                     .connection
@@ -41,9 +51,19 @@ impl Sessions<'_> {
     /// Forgets a session, and says whether there was one.
     pub fn remove(&self, name: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
-            Ok(store.run(|store| {
-                Ok(store.connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])? > 0)
-            })?)
+            let (parts, bytes) = store.run(|store| {
+                let (parts, bytes) = store
+                    .connection
+                    .prepare_cached(
+                        "SELECT count(*), coalesce(sum(64+2*octet_length(name)+2*octet_length(part)+octet_length(state)), 0)
+                         FROM sandlite_session WHERE name=?1",
+                    )?
+                    .query_row([name], |row| Ok((rows::bytes(row, 0)?, rows::bytes(row, 1)?)))?;
+                store.connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])?;
+                Ok((parts, bytes))
+            })?;
+            store.charge_sessions(0, bytes)?;
+            Ok(parts > 0)
         })
     }
 }

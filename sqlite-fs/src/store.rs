@@ -20,6 +20,7 @@ use rusqlite::Connection;
 pub use changes::{Change, ChangeKind};
 pub(crate) use names::SEARCH;
 
+use crate::budget::Budgets;
 use crate::calls::OpenCall;
 use crate::clock::Clock;
 use crate::error::{self, Error, Fault, FsError};
@@ -128,6 +129,11 @@ pub(crate) struct Store {
     chunks: Chunks,
     journal: Journal,
     usage: Option<Usage>,
+    pub(crate) budgets: Budgets,
+    /// Another program wrote to the file: what it stores about budgets is not to be believed until the next commit.
+    pub(crate) distrusts_sums: bool,
+    /// The file has more pages than its quota leads to, so a call has to find room in it before it is recorded.
+    pub(crate) is_oversized: bool,
     next_ino: Option<Ino>,
     data_version: i64,
     /// Which transaction of this store it is, from 1 on.
@@ -150,6 +156,7 @@ pub(crate) struct Mark {
     sparse: HashMap<Ino, u64>,
     journal: Journal,
     usage: Option<Usage>,
+    budgets: Budgets,
     open_calls: usize,
 }
 
@@ -196,6 +203,9 @@ impl Store {
             chunks: Chunks::default(),
             journal: Journal::default(),
             usage: None,
+            budgets: Budgets::default(),
+            distrusts_sums: false,
+            is_oversized: false,
             next_ino: None,
             data_version: 0,
             number: 1,
@@ -250,6 +260,8 @@ impl Store {
         let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if version != self.data_version {
             self.forget();
+            // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
+            self.distrusts_sums |= self.data_version != 0;
             self.data_version = version;
         }
         Ok(())
@@ -343,6 +355,7 @@ impl Store {
                 self.rollback();
                 return Err(fault.into());
             }
+            self.distrusts_sums = false;
         }
         self.end();
         Ok(())
@@ -394,7 +407,8 @@ impl Store {
         self.flush_doomed()?;
         self.flush_chunks()?;
         self.fill_holes()?;
-        self.flush_nodes()
+        self.flush_nodes()?;
+        self.flush_sums()
     }
 
     fn write_all(&mut self) -> Result<(), Fault> {
@@ -444,6 +458,7 @@ impl Store {
         self.names = Names::default();
         self.chunks = Chunks::default();
         self.usage = None;
+        self.budgets = Budgets::default();
         self.next_ino = None;
         self.next_call = None;
     }
@@ -459,6 +474,7 @@ impl Store {
             sparse: self.sparse.clone(),
             journal: self.journal.clone(),
             usage: self.usage,
+            budgets: self.budgets,
             open_calls: self.open_calls.len(),
         })
     }
@@ -476,6 +492,7 @@ impl Store {
         self.sparse = mark.sparse.clone();
         self.journal = mark.journal.clone();
         self.usage = mark.usage;
+        self.budgets = mark.budgets;
         self.open_calls.truncate(mark.open_calls);
         Ok(())
     }

@@ -320,7 +320,7 @@ impl Transaction {
 
     /// What is used now, this transaction's changes included.
     pub fn used(&self) -> Result<Usage, FsError> {
-        self.run(Store::usage)
+        self.run(Store::used)
     }
 
     /// What this transaction changed so far, by path; at most about 10 000.

@@ -4,8 +4,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::budget::ENTRY_BYTES;
 use crate::error::{Fault, FsError};
-use crate::rows::split;
+use crate::rows::{self, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
 
@@ -52,6 +53,16 @@ impl Store {
             self.connection.execute_batch(TABLE)?;
         }
         let parent = path.rsplit_once('/').map_or("/", |(parent, _)| if parent.is_empty() { "/" } else { parent });
+        let forgotten: u64 = self
+            .connection
+            .prepare_cached(
+                "SELECT coalesce(sum(64+octet_length(path)+octet_length(parent_path)), 0) FROM fs_whiteout
+                 WHERE parent_path=?1 OR path=?1",
+            )?
+            .query_row([path], |row| rows::bytes(row, 0))?;
+        let added = ENTRY_BYTES.saturating_add((path.len() + parent.len()) as u64);
+        self.check_names(added, forgotten)?;
+        self.change_names(added, forgotten)?;
         self.connection.prepare_cached("DELETE FROM fs_whiteout WHERE parent_path=?1")?.execute([path])?;
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO fs_whiteout (path, parent_path, created_at) VALUES (?1, ?2, ?3)")?

@@ -515,6 +515,7 @@ fn a_snapshot_brings_rows_and_nothing_else() {
             "sandlite_kv",
             "sandlite_run",
             "sandlite_session",
+            "sandlite_usage",
             "tool_calls"
         ]
     );

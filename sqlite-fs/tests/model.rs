@@ -241,6 +241,8 @@ fn compare(database: &Database, model: &Model) -> Result<(), TestCaseError> {
     let reader = database.reader().unwrap();
     let used = reader.used().unwrap();
     prop_assert_eq!(Outcome::Usage(used.bytes, used.inodes), model.used());
+    // A fork brings rows and no sums: its own are counted.
+    prop_assert_eq!(database.fork(Database::options()).unwrap().reader().unwrap().used().unwrap(), used);
     for (path, bytes) in model.files() {
         prop_assert_eq!(reader.fs().read(&path).unwrap(), bytes, "{}", path);
     }

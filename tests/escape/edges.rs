@@ -103,6 +103,35 @@ fn value() {
 }
 
 #[test]
+fn keys() {
+    for preset in PRESETS {
+        let tight = Overrides { keys: Some(ByteSize(10_000)), ..Overrides::default() };
+        // Each key counts twice, each entry 64 bytes, and the quotes of a JSON string are part of it.
+        check("keys", preset, 10_000, |bytes| {
+            let text = "x".repeat(usize::try_from(bytes - 64 - 2 * 3 - 2).unwrap());
+            open(preset, tight.clone()).kv().set("key", text).is_ok()
+        });
+    }
+}
+
+#[test]
+fn names() {
+    for preset in PRESETS {
+        let tight = Overrides { names: Some(ByteSize(2_000)), ..Overrides::default() };
+        check("names", preset, 2_000, |bytes| {
+            let sandbox = open(preset, tight.clone());
+            let left = bytes - sandbox.info().unwrap().names_used;
+            // One name of 200 bytes and 64 for it until the rest fits into one.
+            let (long, rest) = ((left - 65) / 264, (left - 65) % 264);
+            let rest = if rest == 0 { String::new() } else { format!("x{}", "x".repeat(usize::try_from(rest).unwrap())) };
+            let first = if rest.is_empty() { "x".to_owned() } else { rest };
+            let script = format!("set -e; : > {first}; for i in {}; do : > $(printf '%0200d' $i); done", list(long));
+            sandbox.bash(script).unwrap().status.success()
+        });
+    }
+}
+
+#[test]
 fn file() {
     for preset in PRESETS {
         let tight = Overrides { file: Some(ByteSize(100_000)), ..Overrides::default() };

@@ -4,6 +4,7 @@
 mod edges;
 mod exhaustion;
 mod files_in_memory;
+mod growth;
 mod guests;
 mod hostile_files;
 mod isolation;

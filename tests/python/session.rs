@@ -115,12 +115,29 @@ fn a_fork_starts_without_interpreters() {
 }
 
 #[test]
-fn too_many_interpreters_are_refused() {
+fn of_too_many_interpreters_the_least_recently_used_ends() {
     let sandbox = sandbox();
-    let started = (0..20).take_while(|n| sandbox.python_in(&n.to_string(), Command::python("1")).is_ok()).count();
-    assert_eq!(started, 16);
-    assert!(sandbox.end_python("3"));
-    assert!(sandbox.python_in("another", Command::python("1")).is_ok());
+    for n in 0..20 {
+        python_in(&sandbox, &n.to_string(), "x = 1");
+        python_in(&sandbox, "0", "x");
+    }
+    let live: Vec<u32> = (0..20).filter(|n| sandbox.is_python_live(&n.to_string())).collect();
+    assert!(live.len() <= 16 && live.starts_with(&[0]) && live.ends_with(&[17, 18, 19]), "{live:?}");
+    let output = sandbox.python_in("1", Command::python("'x' in globals()").echo()).unwrap();
+    assert_eq!((texts(&output).0.as_str(), output.restarted), ("False\n", true));
+}
+
+#[test]
+fn t_dos_03_idle_interpreters_together_hold_what_one_command_may() {
+    let sandbox = strict();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        python_in(&sandbox, name, "x = bytearray(100 << 20)");
+    }
+    let live: Vec<&str> = names.into_iter().filter(|name| sandbox.is_python_live(name)).collect();
+    assert!(live.len() <= 2 && live.ends_with(&["f"]), "{live:?}");
+    let output = sandbox.python_in("a", Command::python("'x' in globals()").echo()).unwrap();
+    assert_eq!((texts(&output).0.as_str(), output.restarted), ("False\n", true));
 }
 
 #[test]

@@ -24,6 +24,13 @@ pub(crate) struct Kept {
     instance: Instance,
 }
 
+impl Kept {
+    /// Bytes of its memory.
+    pub(crate) fn memory(&self) -> u64 {
+        self.store.data().memory.map_or(0, |memory| memory.data_size(&self.store) as u64)
+    }
+}
+
 /// Where an instance is between two commands.
 pub(crate) struct Idle {
     pub(super) tree: Arc<Tree>,

@@ -263,7 +263,7 @@ impl Builder {
         self.surroundings.check()?;
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
-        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE));
+        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE), limits.memory.0);
         let options = options(&limits, self.power_safe, self.database);
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
@@ -341,10 +341,21 @@ fn within_root<'a>(path: &'a str, alias: Option<&str>) -> &'a str {
 /// How the database of a sandbox with these limits is opened: in a file, or in memory.
 pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) -> Options {
     let durability = if power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
-    let mut quota = Quota { bytes: limits.disk.0, file_size: limits.file.0, inodes: limits.inodes, ..Quota::default() };
+    let mut quota = Quota {
+        bytes: limits.disk.0,
+        file_size: limits.file.0,
+        inodes: limits.inodes,
+        names: limits.names.0,
+        keys: limits.keys.0,
+        sessions: limits.sessions.0,
+        history: limits.history.0,
+        ..Quota::default()
+    };
     if path.is_none() {
         // What is in memory counts in the memory limit while commands run, and must not be more than that before.
         quota.bytes = quota.bytes.min(limits.memory.0);
+        // The history least of all: a command needs its memory more than the output of older ones.
+        quota.history = quota.history.min(limits.memory.0 / 8);
     }
     let options = Database::options().durability(durability).quota(quota);
     match path {
@@ -353,10 +364,12 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
     }
 }
 
-// A snapshot may hold what the preset lets a sandbox hold, history besides, and must be read within a minute (T-SNAP-03).
+// A snapshot may hold what the preset lets a sandbox hold, and must be read within a minute (T-SNAP-03).
 fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
     let deadline = Some(clock::now() + IMPORT_TIME);
-    Import { deadline, max_bytes: limits.disk.0.saturating_mul(2), digest, ..Import::default() }
+    let parts = [limits.disk, limits.names, limits.keys, limits.sessions, limits.history];
+    let bytes = parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.0));
+    Import { deadline, max_bytes: bytes.saturating_mul(2), digest, ..Import::default() }
 }
 
 // The directories every sandbox has.

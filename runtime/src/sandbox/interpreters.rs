@@ -1,7 +1,8 @@
 //! The live Python interpreters of a sandbox, by the names of their sessions.
 //!
 //! They are in memory only: opening the sandbox again, a fork and an import start without any. One that has had nothing to
-//! do for a while is ended, and so are all of them with the sandbox.
+//! do for a while is ended, and so are all of them with the sandbox. Idle ones together hold no more memory than one command
+//! may use; beyond that the least recently used one is ended first (T-DOS-03).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,6 +24,8 @@ const MAX_LIVE: usize = 16;
 pub(super) struct Interpreters {
     live: Mutex<Live>,
     idle: Duration,
+    // Bytes that idle interpreters may hold together.
+    memory: u64,
     // Told when the last user of these interpreters is gone.
     over: Arc<(Mutex<bool>, Condvar)>,
 }
@@ -37,17 +40,39 @@ struct Slot {
     // Locked while a call runs: calls of one session take turns.
     interpreter: Arc<Mutex<Interpreter>>,
     last_used: Instant,
+    // What it held after its last call.
+    memory: u64,
+}
+
+impl Live {
+    // Takes the least recently used interpreter that nobody is using out of the list.
+    fn end_oldest(&mut self) -> Option<Slot> {
+        // A call that runs holds a second reference.
+        let idle = self.by_name.iter().filter(|(_, slot)| Arc::strong_count(&slot.interpreter) == 1);
+        let oldest = idle.min_by_key(|(_, slot)| slot.last_used).map(|(name, _)| name.clone())?;
+        self.by_name.remove(&oldest)
+    }
+
+    // Takes out as many as hold more than `memory` bytes together.
+    fn trim(&mut self, memory: u64) -> Vec<Slot> {
+        let mut ended = Vec::new();
+        while self.by_name.values().map(|slot| slot.memory).sum::<u64>() > memory {
+            let Some(oldest) = self.end_oldest() else { break };
+            ended.push(oldest);
+        }
+        ended
+    }
 }
 
 impl Interpreters {
-    /// None yet; each is to be ended after `idle` without a call.
-    pub(super) fn new(idle: Duration) -> Arc<Self> {
-        Arc::new(Self { live: Mutex::default(), idle, over: Arc::default() })
+    /// None yet; each is to be ended after `idle` without a call, and all of them are to hold `memory` bytes at most.
+    pub(super) fn new(idle: Duration, memory: u64) -> Arc<Self> {
+        Arc::new(Self { live: Mutex::default(), idle, memory, over: Arc::default() })
     }
 
     /// The same settings, without any interpreter: for a fork.
     pub(super) fn none(&self) -> Arc<Self> {
-        Self::new(self.idle)
+        Self::new(self.idle, self.memory)
     }
 
     fn lock(&self) -> MutexGuard<'_, Live> {
@@ -57,14 +82,21 @@ impl Interpreters {
     /// Runs Python code in the interpreter of a session, which is started if there is none.
     pub(super) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
         let interpreter = self.get(sandbox, name)?;
-        let output = {
+        let (output, memory) = {
             let mut interpreter = interpreter.lock().unwrap_or_else(PoisonError::into_inner);
             command.new_python_of = (!interpreter.is_live()).then(|| name.to_owned());
-            interpreter.run(sandbox, command)
+            let output = interpreter.run(sandbox, command);
+            (output, interpreter.memory())
         };
-        if let Some(slot) = self.lock().by_name.get_mut(name) {
-            slot.last_used = clock::now();
+        drop(interpreter);
+        let mut live = self.lock();
+        if let Some(slot) = live.by_name.get_mut(name) {
+            (slot.last_used, slot.memory) = (clock::now(), memory);
         }
+        let ended = live.trim(self.memory);
+        drop(live);
+        // Giving the memory back takes a while: not while others wait for the list.
+        drop(ended);
         output
     }
 
@@ -74,17 +106,20 @@ impl Interpreters {
             slot.last_used = clock::now();
             return Ok(Arc::clone(&slot.interpreter));
         }
+        let ended = if live.by_name.len() >= MAX_LIVE { live.end_oldest() } else { None };
         if live.by_name.len() >= MAX_LIVE {
             return Err(Error::Invalid(format!(
-                "{MAX_LIVE} sessions of this sandbox have a live Python: end one with `end_python`, or wait until one is idle for long"
+                "{MAX_LIVE} sessions of this sandbox are running Python: wait until one of them has ended"
             )));
         }
         let interpreter = Arc::new(Mutex::new(Interpreter::new(sandbox)?));
-        live.by_name.insert(name.to_owned(), Slot { interpreter: Arc::clone(&interpreter), last_used: clock::now() });
+        live.by_name.insert(name.to_owned(), Slot { interpreter: Arc::clone(&interpreter), last_used: clock::now(), memory: 0 });
         if !live.watched {
             self.watch()?;
             live.watched = true;
         }
+        drop(live);
+        drop(ended);
         Ok(interpreter)
     }
 

@@ -2,7 +2,7 @@
 
 use presets::ByteSize;
 use serde_json::{Value, json};
-use sqlite_fs::{Database, KeyPage};
+use sqlite_fs::{Database, KeyPage, Quota};
 
 use super::record::{Call, Recorded};
 use crate::Error;
@@ -44,6 +44,11 @@ pub struct KvEntry {
     pub secret: bool,
 }
 
+// A key of a length that no key can have is not recorded whole.
+fn named(key: &str) -> &str {
+    &key[..key.floor_char_boundary(Quota::KEY_MAX)]
+}
+
 impl<'a> Kv<'a> {
     pub(super) fn new(recorded: &'a Recorded, largest: ByteSize) -> Self {
         Self { recorded, largest }
@@ -68,7 +73,7 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be read.
     pub fn entry(&self, key: &str) -> Result<Option<KvEntry>, Error> {
-        self.recorded.read_answering(Call::new("kv_get", key, json!({ "key": key })), || {
+        self.recorded.read_answering(Call::new("kv_get", named(key), json!({ "key": named(key) })), || {
             let found = self.database().reader()?.get(key)?;
             let exists = json!({ "exists": found.is_some() });
             Ok((found.map(KvEntry::from), exists))
@@ -79,7 +84,8 @@ impl<'a> Kv<'a> {
     ///
     /// # Errors
     ///
-    /// When the value is larger than the preset allows, or the database cannot be written.
+    /// When the key is longer than 1024 bytes, the value or the whole store larger than the preset allows, or the database
+    /// cannot be written.
     pub fn set(&self, key: &str, value: impl Into<Value>) -> Result<u64, Error> {
         self.put(key, None, &value.into())
     }
@@ -99,7 +105,7 @@ impl<'a> Kv<'a> {
         if used > largest.0 {
             return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes, and the preset allows {largest}")));
         }
-        let call = Call::new("kv_set", key, json!({ "key": key, "contentLength": used, "version": version }));
+        let call = Call::new("kv_set", named(key), json!({ "key": named(key), "contentLength": used, "version": version }));
         self.recorded.change_answering(call, |transaction| {
             let kv = transaction.kv();
             let new = match version {
@@ -116,7 +122,7 @@ impl<'a> Kv<'a> {
     ///
     /// When there is no such key.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
-        let call = Call::new("kv_set_secret", key, json!({ "key": key, "secret": secret }));
+        let call = Call::new("kv_set_secret", named(key), json!({ "key": named(key), "secret": secret }));
         self.recorded.change(call, |transaction| Ok(transaction.kv().set_secret(key, secret)?))
     }
 
@@ -126,7 +132,7 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be written.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
-        self.recorded.change_answering(Call::new("kv_delete", key, json!({ "key": key })), |transaction| {
+        self.recorded.change_answering(Call::new("kv_delete", named(key), json!({ "key": named(key) })), |transaction| {
             let found = transaction.kv().delete(key)?;
             Ok((found, json!({ "existed": found })))
         })
@@ -165,7 +171,7 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
-        let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix }));
+        let call = Call::new("kv_keys", named(prefix), json!({ "prefix": named(prefix) }));
         self.recorded.read(call, || Ok(self.database().reader()?.keys(prefix)?))
     }
 }

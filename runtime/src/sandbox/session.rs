@@ -75,6 +75,11 @@ impl Interpreter {
     pub(super) fn is_live(&self) -> bool {
         self.kept.is_some()
     }
+
+    /// Bytes of memory that it holds between two calls.
+    pub(super) fn memory(&self) -> u64 {
+        self.kept.as_ref().map_or(0, Kept::memory)
+    }
 }
 
 impl Sandbox {
@@ -90,7 +95,8 @@ impl Sandbox {
     /// Runs a command made by [`Command::python`] in the live interpreter of this name, which is started if there is none.
     ///
     /// It is kept in memory by this sandbox and its clones, until it is idle for too long
-    /// ([`Builder::python_idle`](super::Builder::python_idle)), meets a limit, is ended, or the sandbox is gone: after that,
+    /// ([`Builder::python_idle`](super::Builder::python_idle)), idle ones hold more memory than one command may use and it is the
+    /// least recently used, it meets a limit, is ended, or the sandbox is gone: after that,
     /// and in a sandbox that was opened again or forked, the next call starts a new one
     /// ([`is_python_live`](Self::is_python_live) tells beforehand, [`Output::restarted`] afterwards).
     /// [`Session::python`](shell::Session::python) is the same by way of a session.
@@ -105,7 +111,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// As [`PythonSession::run`]; and when too many are live.
+    /// As [`PythonSession::run`]; and when too many are running.
     pub fn python_in(&self, name: &str, command: Command) -> Result<Output, Error> {
         self.interpreters.run(self, name, command)
     }

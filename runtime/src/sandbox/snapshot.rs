@@ -39,6 +39,22 @@ pub struct Summary {
     pub inodes_used: u64,
     /// The limit `inodes`.
     pub inodes_allowed: u64,
+    /// Bytes that count towards the limit `names`.
+    pub names_used: u64,
+    /// The limit `names`.
+    pub names_allowed: u64,
+    /// Bytes that count towards the limit `keys`.
+    pub keys_used: u64,
+    /// The limit `keys`.
+    pub keys_allowed: u64,
+    /// Bytes that count towards the limit `sessions`.
+    pub sessions_used: u64,
+    /// The limit `sessions`.
+    pub sessions_allowed: u64,
+    /// Bytes that count towards the limit `history`.
+    pub history_used: u64,
+    /// The limit `history`.
+    pub history_allowed: u64,
 }
 
 /// The AgentFS specification that the tables follow.
@@ -60,7 +76,7 @@ impl Sandbox {
     pub fn info(&self) -> Result<Summary, Error> {
         self.recorded.settle();
         let reader = self.database.reader()?;
-        let Usage { bytes: disk_used, inodes: inodes_used } = reader.used()?;
+        let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history } = reader.used()?;
         let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
         Ok(Summary {
             path: self.database.path().map(Path::to_owned),
@@ -76,6 +92,14 @@ impl Sandbox {
             disk_allowed: self.limits.disk.0,
             inodes_used,
             inodes_allowed: self.limits.inodes,
+            names_used: names,
+            names_allowed: self.limits.names.0,
+            keys_used,
+            keys_allowed: self.limits.keys.0,
+            sessions_used: sessions,
+            sessions_allowed: self.limits.sessions.0,
+            history_used: history,
+            history_allowed: self.limits.history.0,
         })
     }
 

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use runtime::Sandbox;
-use tempfile::TempDir;
-
 use super::Settings;
 use super::answer::{Answer, quoted};
+use super::scratch::{Scratch, TemporaryDatabase};
+use runtime::Sandbox;
 
 /// Sandboxes beside the main one.
 const MOST: usize = 16;
@@ -24,6 +23,8 @@ pub(super) struct Named {
     pub(super) name: String,
     /// The sandbox.
     pub(super) sandbox: Sandbox,
+    // After the sandbox, for fields are dropped in order: its file goes when nobody uses it any more.
+    _file: Option<TemporaryDatabase>,
     /// Whose turn it is to change something: waiting here costs no thread and none of a command's time.
     pub(super) turn: tokio::sync::Mutex<()>,
 }
@@ -33,13 +34,13 @@ pub(super) struct Sandboxes {
     main: Arc<Named>,
     others: Mutex<BTreeMap<String, Arc<Named>>>,
     settings: Settings,
-    scratch: OnceLock<TempDir>,
+    scratch: OnceLock<Scratch>,
     made: AtomicU64,
 }
 
 impl Sandboxes {
     pub(super) fn new(sandbox: Sandbox, settings: Settings) -> Self {
-        let main = Arc::new(named(MAIN, sandbox));
+        let main = Arc::new(named(MAIN, sandbox, None));
         Self { main, others: Mutex::default(), settings, scratch: OnceLock::new(), made: AtomicU64::new(0) }
     }
 
@@ -85,8 +86,16 @@ impl Sandboxes {
         Ok(name)
     }
 
-    fn add(&self, name: String, sandbox: Sandbox) -> Arc<Named> {
-        let added = Arc::new(named(&name, sandbox));
+    /// Forgets every sandbox but the main one, and removes their files: the end of the service.
+    pub(super) fn close(&self) {
+        self.others().clear();
+        if let Some(scratch) = self.scratch.get() {
+            scratch.empty();
+        }
+    }
+
+    fn add(&self, name: String, sandbox: Sandbox, file: TemporaryDatabase) -> Arc<Named> {
+        let added = Arc::new(named(&name, sandbox, Some(file)));
         self.others().insert(name, Arc::clone(&added));
         added
     }
@@ -94,16 +103,18 @@ impl Sandboxes {
     /// A copy of a sandbox that goes its own way.
     pub(super) fn fork(&self, of: &Sandbox, asked: Option<&str>, replace: bool) -> Result<Arc<Named>, Answer> {
         let name = self.free_name(asked, "fork", replace)?;
-        let sandbox = of.fork_to(self.new_file("db")?)?;
-        Ok(self.add(name, sandbox))
+        let file = TemporaryDatabase(self.new_file("db")?);
+        let sandbox = of.fork_to(&file.0)?;
+        Ok(self.add(name, sandbox, file))
     }
 
     /// A sandbox filled from a snapshot: its rows are checked and copied.
     pub(super) fn import(&self, snapshot: &Path, asked: Option<&str>, replace: bool) -> Result<Arc<Named>, Answer> {
         let name = self.free_name(asked, "import", replace)?;
         let builder = Sandbox::builder().host(&self.settings.host).preset(self.settings.preset);
-        let sandbox = builder.database(self.new_file("db")?).import(snapshot).open()?;
-        Ok(self.add(name, sandbox))
+        let file = TemporaryDatabase(self.new_file("db")?);
+        let sandbox = builder.database(&file.0).import(snapshot).open()?;
+        Ok(self.add(name, sandbox, file))
     }
 
     /// The file of a snapshot that is to be written.
@@ -160,16 +171,16 @@ impl Sandboxes {
 
     fn scratch(&self) -> Result<&Path, Answer> {
         if self.scratch.get().is_none() {
-            let made = tempfile::Builder::new().prefix("sandlite-").tempdir();
+            let made = Scratch::new();
             let made = made.map_err(|error| Answer::error(format!("error: no temporary directory: {error}")))?;
             let _ = self.scratch.set(made);
         }
-        self.scratch.get().map(TempDir::path).ok_or_else(|| Answer::error("error: no temporary directory"))
+        self.scratch.get().map(Scratch::path).ok_or_else(|| Answer::error("error: no temporary directory"))
     }
 }
 
-fn named(name: &str, sandbox: Sandbox) -> Named {
-    Named { name: name.to_owned(), sandbox, turn: tokio::sync::Mutex::new(()) }
+fn named(name: &str, sandbox: Sandbox, file: Option<TemporaryDatabase>) -> Named {
+    Named { name: name.to_owned(), sandbox, _file: file, turn: tokio::sync::Mutex::new(()) }
 }
 
 fn file_of(directory: &Path, name: &str) -> PathBuf {

@@ -6,7 +6,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::source::Source;
-use super::{Import, Imported, quota, refused};
+use super::{Import, Imported, quota, refused, too_much};
+use crate::budget::{entry_bytes, key_bytes, session_bytes};
 use crate::error::{Error, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat, is_name};
 use crate::rows::{INO_MAX, join, signed, split};
@@ -16,12 +17,12 @@ use crate::store::Store;
 /// Permissions that are kept: no set-user-id, no set-group-id.
 const MODE_MASK: u32 = 0o1777;
 /// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
-const MILLISECONDS: i64 = 100_000_000_000;
+pub(super) const MILLISECONDS: i64 = 100_000_000_000;
 /// LocalSandbox stores a symbolic link as a file with JSON in it, at most so long: the longest target, every byte escaped.
 const FAKE_LINK_MAX: u64 = 6 * 4095 + 32;
 
 /// An integer column, which must be one.
-fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error> {
+pub(super) fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error> {
     match row.get_ref(index)? {
         ValueRef::Integer(number) => Ok(number),
         other => Err(refused(what, format!("column {index} is {} instead of an integer", other.data_type()))),
@@ -29,7 +30,7 @@ fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error
 }
 
 /// A text column, which must be one and in UTF-8.
-fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<String, Error> {
+pub(super) fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<String, Error> {
     match row.get_ref(index)? {
         ValueRef::Text(bytes) => {
             std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| refused(what, format!("column {index} is not UTF-8")))
@@ -39,7 +40,7 @@ fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<String, Error
 }
 
 /// A text column that may be missing; AgentFS's Rust SDK writes an empty text for that.
-fn optional_text(row: &Row<'_>, index: usize, what: &'static str) -> Result<Option<String>, Error> {
+pub(super) fn optional_text(row: &Row<'_>, index: usize, what: &'static str) -> Result<Option<String>, Error> {
     match row.get_ref(index)? {
         ValueRef::Null => Ok(None),
         _ => text(row, index, what).map(|text| (!text.is_empty()).then_some(text)),
@@ -168,7 +169,7 @@ impl Store {
     ) -> Result<(), Error> {
         let mut statement = source.connection.prepare("SELECT parent_ino, name, ino FROM fs_dentry NOT INDEXED")?;
         let mut rows = statement.query([])?;
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0u64);
         while let Some(row) = rows.next()? {
             let (parent, ino) = (integer(row, 0, "entry")?, integer(row, 2, "entry")?);
             let name = text(row, 1, "name")?;
@@ -181,6 +182,8 @@ impl Store {
                 imported.note(format!("`{name}` is a device or socket: left out"));
                 continue;
             }
+            bytes = bytes.saturating_add(entry_bytes(&name));
+            too_much("names", bytes, self.quota.names)?;
             let inserted = self
                 .connection
                 .prepare_cached("INSERT OR IGNORE INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?
@@ -344,8 +347,14 @@ impl Store {
             let query = format!("SELECT key, value, {created}, {updated} FROM kv_store NOT INDEXED");
             let mut statement = source.connection.prepare(&query)?;
             let mut rows = statement.query([])?;
+            let mut bytes = 0u64;
             while let Some(row) = rows.next()? {
                 let (key, value) = (text(row, 0, "key and value")?, text(row, 1, "key and value")?);
+                if key.len() > Quota::KEY_MAX {
+                    return Err(refused("key and value", format!("a key of {} bytes", key.len())));
+                }
+                bytes = bytes.saturating_add(key_bytes(&key, value.len() as u64));
+                too_much("keys", bytes, self.quota.keys)?;
                 let when = |index| match row.get_ref(index) {
                     Ok(ValueRef::Integer(seconds)) => split(time(seconds, 0)).0,
                     _ => 0,
@@ -378,108 +387,15 @@ impl Store {
         let mut statement =
             source.connection.prepare("SELECT name, part, state, updated_ns FROM sandlite_session NOT INDEXED")?;
         let mut rows = statement.query([])?;
+        let mut bytes = 0u64;
         while let Some(row) = rows.next()? {
             let (name, part) = (text(row, 0, "session")?, text(row, 1, "session")?);
             let ValueRef::Blob(state) = row.get_ref(2)? else { return Err(refused("session", format!("{name:?} has no bytes"))) };
+            bytes = bytes.saturating_add(session_bytes(&name, &part, state.len() as u64));
+            too_much("sessions", bytes, self.quota.sessions)?;
             self.connection
                 .prepare_cached("INSERT INTO sandlite_session (name, part, state, updated_ns) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![name, part, state, integer(row, 3, "session")?])?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_calls(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
-        if source.has_table("tool_calls") {
-            let query = format!(
-                "SELECT id, name, parameters, result, error, {}, started_at, completed_at, duration_ms
-                 FROM tool_calls NOT INDEXED",
-                source.column_or("tool_calls", "status", "NULL")
-            );
-            let mut statement = source.connection.prepare(&query)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                self.take_call(row)?;
-                imported.calls += 1;
-            }
-        }
-        if source.has("sandlite_run", "completed_ns") {
-            self.take_runs(source)?;
-        }
-        Ok(())
-    }
-
-    fn take_call(&mut self, row: &Row<'_>) -> Result<(), Error> {
-        let id = integer(row, 0, "call")?;
-        if !u64::try_from(id).is_ok_and(|id| (1..=INO_MAX).contains(&id)) {
-            return Err(refused("call", format!("number {id}")));
-        }
-        let name = text(row, 1, "call")?;
-        let (parameters, error) = (optional_text(row, 2, "call")?, optional_text(row, 4, "call")?);
-        let result = optional_text(row, 3, "call")?.filter(|_| error.is_none());
-        let status = match optional_text(row, 5, "call")?.as_deref() {
-            Some(status @ ("pending" | "success" | "error")) => status.to_owned(),
-            _ if error.is_some() => "error".to_owned(),
-            _ => "success".to_owned(),
-        };
-        let started = integer(row, 6, "call")?;
-        let completed = match row.get_ref(7)? {
-            ValueRef::Integer(number) => Some(number),
-            _ => None,
-        };
-        // LocalSandbox writes milliseconds as seconds, and durations a thousand times too long.
-        let milliseconds = started.abs() > MILLISECONDS;
-        let duration = match (milliseconds, completed, row.get_ref(8)?) {
-            (true, Some(completed), _) => Some(completed.saturating_sub(started)),
-            (false, _, ValueRef::Integer(duration)) => Some(duration),
-            _ => None,
-        };
-        let seconds = |number: i64| if milliseconds { number.div_euclid(1000) } else { number };
-        self.connection
-            .prepare_cached(
-                "INSERT INTO tool_calls (id, name, parameters, result, error, status, started_at, completed_at, duration_ms)
-                 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
-            )?
-            .execute(params![id, name, parameters, result, error, status, seconds(started), completed.map(seconds), duration])?;
-        Ok(())
-    }
-
-    fn take_runs(&mut self, source: &Source) -> Result<(), Error> {
-        let mut statement = source.connection.prepare(
-            "SELECT id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted, exit_code,
-             limit_reached, usage, changes, started_ns, completed_ns FROM sandlite_run NOT INDEXED",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let blob = |index| match row.get_ref(index) {
-                Ok(ValueRef::Blob(bytes)) => Ok(bytes.to_vec()),
-                _ => Err(refused("run belongs to a call", format!("column {index} is not bytes"))),
-            };
-            let what = "run belongs to a call";
-            let exit_code = match row.get_ref(7)? {
-                ValueRef::Null => None,
-                _ => Some(i32::try_from(integer(row, 7, what)?).unwrap_or(-1)),
-            };
-            self.connection
-                .prepare_cached(
-                    "INSERT INTO sandlite_run (id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted,
-                     exit_code, limit_reached, usage, changes, started_ns, completed_ns)
-                     VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
-                )?
-                .execute(params![
-                    integer(row, 0, what)?,
-                    text(row, 1, what)?,
-                    blob(2)?,
-                    blob(3)?,
-                    integer(row, 4, what)? != 0,
-                    integer(row, 5, what)? != 0,
-                    integer(row, 6, what)? != 0,
-                    exit_code,
-                    optional_text(row, 8, what)?,
-                    optional_text(row, 9, what)?,
-                    optional_text(row, 10, what)?,
-                    integer(row, 11, what)?,
-                    integer(row, 12, what)?
-                ])?;
         }
         Ok(())
     }

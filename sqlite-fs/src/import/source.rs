@@ -105,8 +105,8 @@ impl Source {
         let chunk_bytes = chunk_bytes(&connection)?;
         connection.authorizer(Some(|context: rusqlite::hooks::AuthContext<'_>| match context.action {
             AuthAction::Select => Authorization::Allow,
-            // AgentFS's own default for a key's times; asked for when the schema is read, never called.
-            AuthAction::Function { function_name: "unixepoch" } => Authorization::Allow,
+            // AgentFS's own default for a key's times is asked for when the schema is read, and never called; lengths are ours.
+            AuthAction::Function { function_name: "unixepoch" | "octet_length" } => Authorization::Allow,
             AuthAction::Read { table_name, .. } if TABLES.contains(&table_name) => Authorization::Allow,
             _ => Authorization::Deny,
         }))?;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::params;
 
 use super::{InoMap, Store};
+use crate::budget::entry_bytes;
 use crate::error::{Fault, FsError, damaged};
 use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
 use crate::rows::{self, TARGET_MAX, signed};
@@ -174,6 +175,7 @@ impl Store {
             signed(dir),
             signed(ino)
         ])?;
+        self.change_names(entry_bytes(name), 0)?;
         self.names.set(dir, name, Some(ino));
         self.touch_directory(dir, link_change)
     }
@@ -183,6 +185,7 @@ impl Store {
         self.connection
             .prepare_cached("DELETE FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
             .execute(params![signed(dir), name])?;
+        self.change_names(0, entry_bytes(name))?;
         self.names.set(dir, name, None);
         // A file may have another name. A directory has none: while it is held, `..` leads where it did.
         let here = self.names.places.get(&ino).is_some_and(|(d, n)| *d == dir && **n == *name);
@@ -203,6 +206,7 @@ impl Store {
     fn create_as(&mut self, kind: u32, dir: Ino, name: &str, mode: u32, (uid, gid): (u32, u32)) -> Result<Ino, Fault> {
         self.check_new(dir, name)?;
         self.permit(dir, CHANGE)?;
+        self.check_names(entry_bytes(name), 0)?;
         let ino = self.allocate(kind | (mode & 0o7777), 1, uid, gid, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
@@ -214,6 +218,7 @@ impl Store {
         if self.depth(dir)? >= self.quota.depth {
             return Err(FsError::NameTooLong.into());
         }
+        self.check_names(entry_bytes(name), 0)?;
         let ino = self.allocate(S_IFDIR | (mode & 0o7777), 2, uid, gid, 0)?;
         self.add_entry(dir, name, ino, 1)?;
         Ok(ino)
@@ -231,10 +236,12 @@ impl Store {
         }
         self.check_new(dir, name)?;
         self.permit(dir, CHANGE)?;
+        self.check_names(entry_bytes(name).saturating_add(target.len() as u64), 0)?;
         let ino = self.allocate(S_IFLNK | 0o777, 1, uid, gid, target.len() as u64)?;
         self.connection
             .prepare_cached("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)")?
             .execute(params![signed(ino), target])?;
+        self.change_names(target.len() as u64, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
     }
@@ -260,6 +267,7 @@ impl Store {
         if node.stat.nlink >= LINKS_MAX {
             return Err(FsError::TooManyLinks.into());
         }
+        self.check_names(entry_bytes(name), 0)?;
         let node = self.node_to_change(ino)?;
         node.stat.nlink += 1;
         node.stat.ctime = now;
@@ -351,6 +359,8 @@ impl Store {
         if is_dir && old_dir != new_dir {
             self.check_depth_of_move(ino, old_dir, new_dir)?;
         }
+        let replaced = if target.is_some() { entry_bytes(new) } else { 0 };
+        self.check_names(entry_bytes(new), entry_bytes(old).saturating_add(replaced))?;
         if let Some(target) = target {
             self.empty_before_removal(target)?;
             self.remove_entry(new_dir, new, target, if is_dir { -1 } else { 0 })?;
@@ -361,6 +371,7 @@ impl Store {
         self.connection
             .prepare_cached("UPDATE fs_dentry SET parent_ino=?1, name=?2 WHERE parent_ino=?3 AND name=?4")?
             .execute(params![signed(new_dir), new, signed(old_dir), old])?;
+        self.change_names(entry_bytes(new), entry_bytes(old))?;
         self.names.set(old_dir, old, None);
         self.names.set(new_dir, new, Some(ino));
         if is_dir {

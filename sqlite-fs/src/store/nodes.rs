@@ -213,6 +213,9 @@ impl Store {
                 usage.bytes = usage.bytes.saturating_sub(node.stat.size);
             }
         }
+        if node.stat.file_type() == FileType::Symlink {
+            self.target_is_gone(node.stat.size);
+        }
     }
 
     /// Keeps what waits to be removed within its bounds. An interrupt only puts the rest off: the file itself is erased.
@@ -228,7 +231,7 @@ impl Store {
 
     /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers. Each leaves the list when
     /// it is gone, so that an interrupted flush can resume.
-    pub(super) fn flush_doomed(&mut self) -> Result<(), Fault> {
+    pub(crate) fn flush_doomed(&mut self) -> Result<(), Fault> {
         while let Some((&first, &size)) = self.doomed.first_key_value() {
             if size > DOOMED_BYTES {
                 self.shorten_doomed(first, size)?;

@@ -263,7 +263,7 @@ fn readdir_scans_a_range() {
 
 #[test]
 fn the_quota_refuses_exactly_what_is_too_much() {
-    let quota = Quota { bytes: 100, file_size: 60, inodes: 4, name: 10, depth: 2 };
+    let quota = Quota { bytes: 100, file_size: 60, inodes: 4, name: 10, depth: 2, ..Quota::default() };
     let transaction = Database::options().quota(quota).open().unwrap().begin(None).unwrap();
     let a = file(&transaction, "a", &[1; 60]);
     assert_eq!(transaction.append(a, b"x"), Err(FsError::FileTooBig));
@@ -272,7 +272,8 @@ fn the_quota_refuses_exactly_what_is_too_much() {
     assert_eq!(transaction.write(b, 0, &[2; 50]), Ok(40));
     assert_eq!(transaction.append(b, b"x"), Err(FsError::NoSpace));
     assert_eq!(transaction.truncate(b, 41), Err(FsError::NoSpace));
-    assert_eq!(transaction.used().unwrap(), crate::Usage { bytes: 100, inodes: 3 });
+    let used = transaction.used().unwrap();
+    assert_eq!((used.bytes, used.inodes), (100, 3));
     let d = transaction.mkdir(ROOT, "0123456789", 0, 0, 0).unwrap();
     assert_eq!(transaction.create(d, "x", 0, 0, 0), Err(FsError::NoSpace));
     assert_eq!(transaction.create(d, "0123456789x", 0, 0, 0), Err(FsError::NameTooLong));
@@ -511,11 +512,11 @@ fn a_hole_that_was_cut_and_grown_again_is_filled_from_its_new_start() {
 #[test]
 fn behind_the_quota_is_a_wall_of_pages() {
     let quota = crate::Quota { bytes: 1 << 20, inodes: 100, ..crate::Quota::default() };
-    let wall = crate::schema::page_ceiling(&quota, 16 << 10, 10);
-    assert_eq!(wall, ((2 << 20) + 100 * 8192 + (16 << 30)) / (16 << 10));
-    assert_eq!(crate::schema::page_ceiling(&quota, 16 << 10, 2_000_000), 2_000_000 + (1 << 16));
+    let quota = crate::Quota { names: 2 << 20, keys: 3 << 20, sessions: 4 << 20, history: 5 << 20, ..quota };
+    let wall = crate::schema::page_ceiling(&quota, 16 << 10);
+    assert_eq!(wall, ((2 << 20) + (6 << 20) + (24 << 20) + 100 * 512 + (16 << 20)) / (16 << 10));
     let everything = crate::Quota { bytes: u64::MAX, ..quota };
-    assert_eq!(crate::schema::page_ceiling(&everything, 16 << 10, 10), 0xFFFF_FFFE);
+    assert_eq!(crate::schema::page_ceiling(&everything, 16 << 10), 0xFFFF_FFFE);
     let database = Database::options().quota(quota).open().unwrap();
     let transaction = database.begin(None).unwrap();
     let pragma = |name: &str| {
@@ -524,7 +525,7 @@ fn behind_the_quota_is_a_wall_of_pages() {
             .unwrap()
             .unsigned_abs()
     };
-    assert_eq!(pragma("max_page_count"), crate::schema::page_ceiling(&quota, pragma("page_size"), 10));
+    assert_eq!(pragma("max_page_count"), crate::schema::page_ceiling(&quota, pragma("page_size")));
     // Where the wall stands, writing ends, and what was committed stays.
     let pages = pragma("page_count");
     pragma(&format!("max_page_count={}", pages + 2));

@@ -4,7 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use sqlite_fs::{FsError, Quota, ROOT};
 
-pub const QUOTA: Quota = Quota { bytes: 900_000, file_size: 300_000, inodes: 24, name: 200, depth: 3 };
+pub const QUOTA: Quota = Quota {
+    bytes: 900_000,
+    file_size: 300_000,
+    inodes: 24,
+    name: 200,
+    depth: 3,
+    names: 1 << 20,
+    keys: 1 << 20,
+    sessions: 1 << 20,
+    history: 1 << 20,
+};
 
 const LONG: &str = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
 01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";

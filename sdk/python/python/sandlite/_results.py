@@ -165,6 +165,10 @@ class HistoryEntry:
     result: Any = None
     usage: Any = None
     changes: Any = None
+    #: Only the beginning of its output was recorded.
+    output_truncated: bool = False
+    #: Its output was dropped to keep the history within the limit ``history``.
+    output_pruned: bool = False
 
 
 def history(text: str) -> list[HistoryEntry]:
@@ -183,6 +187,8 @@ def history(text: str) -> list[HistoryEntry]:
             result=row.get("result"),
             usage=row.get("usage"),
             changes=row.get("changes"),
+            output_truncated=row.get("output_truncated", False),
+            output_pruned=row.get("output_pruned", False),
         )
         for row in json.loads(text)
     ]

@@ -208,6 +208,8 @@ struct Row {
     duration_ms: Option<i64>,
     /// The files it changed.
     changes: Vec<Value>,
+    /// Whether its output was dropped to keep the history within the limit `history`.
+    output_pruned: bool,
     /// Its standard output, when one row is shown.
     stdout: Option<String>,
     /// Its standard error, when one row is shown.
@@ -252,6 +254,11 @@ fn one(sandbox: &Sandbox, number: i64, offset: usize) -> Result<Answer, Answer> 
     if stdout_left + stderr_left > 0 {
         let left = stdout_left.max(stderr_left);
         notes.push(format!("{left} more bytes: go on with output_offset={}", offset + WINDOW));
+    }
+    if run.output_pruned {
+        notes.push("output pruned: the history was full".to_owned());
+    } else if run.output_truncated {
+        notes.push("only the beginning of the output was recorded".to_owned());
     }
     let all_changes = run.changes.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
     let mut row = row(run, WHOLE_COMMAND, WHOLE_CHANGES);
@@ -298,6 +305,7 @@ fn row(run: Run, longest: usize, most_changes: usize) -> Row {
         started_ms: run.started / 1_000_000,
         duration_ms: run.completed.map(|completed| completed.saturating_sub(run.started) / 1_000_000),
         changes,
+        output_pruned: run.output_pruned,
         stdout: None,
         stderr: None,
     }
