@@ -35,7 +35,7 @@ fn install(global: &Global, packages: &[String], no_deps: bool, printer: &Printe
     }
     wheels.extend(fetch(&names, no_deps, printer)?);
     let files: Vec<String> = wheels.iter().map(|(file, _)| file.clone()).collect();
-    let named: Vec<(String, Vec<u8>)> = wheels.into_iter().map(|(file, wheel)| (name_of(&file), wheel)).collect();
+    let named: Vec<(String, Vec<u8>)> = wheels.into_iter().map(|(file, wheel)| (file_name(&file), wheel)).collect();
     let installed = sandbox.packages().install_files(&named).map_err(|(number, error)| {
         let file = files.get(number).map_or("", String::as_str);
         anyhow::Error::new(error).context(format!("cannot install `{file}`"))
@@ -65,7 +65,7 @@ fn is_file(package: &str) -> bool {
     (package.contains('/') || has_ending) && !package.contains("://")
 }
 
-fn name_of(file: &str) -> String {
+fn file_name(file: &str) -> String {
     Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

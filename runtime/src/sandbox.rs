@@ -210,7 +210,8 @@ impl Sandbox {
                 // What the command did is kept; its session stays where it was, and the status says why.
                 Err(Error::Database(sqlite_fs::Error::Quota { allowed, needed, .. })) => {
                     let (value, used) = (ByteSize(allowed).to_string(), ByteSize(needed).to_string());
-                    output.status = ExitStatus::Limit(LimitReached { limit: LimitName::Sessions, value, used });
+                    output.status =
+                        ExitStatus::Limit(LimitReached { limit: LimitName::Sessions, value, used, rolled_back: false });
                 }
                 set => set?,
             }

@@ -10,6 +10,7 @@ use super::{Import, Imported, quota, refused, too_much};
 use crate::budget::{entry_bytes, key_bytes, session_bytes};
 use crate::error::{Error, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat, is_name};
+use crate::quota::Quota;
 use crate::rows::{INO_MAX, join, signed, split};
 use crate::schema;
 use crate::store::Store;
