@@ -177,5 +177,5 @@ fn t_dos_02_a_run_compares_only_so_much() {
     let change = "for f in /a*; do sed -i s/x/y/ $f; done; sed -i s/two/2/ /b";
     let changes = sandbox.history_run(sandbox.bash(change).unwrap().run).unwrap().unwrap().changes.unwrap();
     let last = changes.as_array().unwrap().iter().find(|change| change["path"] == "/b").unwrap();
-    assert_eq!((&last["kind"], &last["diff"]), (&"modified".into(), &serde_json::Value::Null));
+    assert!(last["kind"] == "modified" && last["diff"].is_null(), "{last}");
 }
