@@ -57,7 +57,8 @@ fn t_dos_07_hard_links_with_long_names_are_charged() {
     assert!(info.names_used <= info.names_allowed && info.names_used > 3 * MB, "{info:?}");
     // A full budget keeps nothing from going, and commands from being recorded.
     sandbox.fs().remove_file("/f").unwrap();
-    let removed = sandbox.python("import os\nfor name in os.listdir('/'):\n  if name.startswith('000'): os.unlink('/' + name)").unwrap();
+    let removed =
+        sandbox.python("import os\nfor name in os.listdir('/'):\n  if name.startswith('000'): os.unlink('/' + name)").unwrap();
     assert!(removed.status.success(), "{removed:?}");
     assert!(sandbox.info().unwrap().names_used < 10_000);
     drop(sandbox);
