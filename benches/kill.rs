@@ -45,7 +45,7 @@ fn main() {
         }
     }
     let host = Host::builder().build().expect("the engine starts");
-    println!("{:<30} {:>10} {:>10} {:>10}  {}", "after the deadline", "median", "99 %", "worst", "rolled back");
+    println!("{:<30} {:>10} {:>10} {:>10}  rolled back", "after the deadline", "median", "99 %", "worst");
     for power_safe in [false, true] {
         println!("{}", if power_safe { "power_safe:" } else { "as the command line:" });
         for (name, wall, script) in KINDS {

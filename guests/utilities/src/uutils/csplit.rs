@@ -47,7 +47,7 @@ pub fn checked(args: Args) -> Outcome {
             }
         }
     }
-    let patterns: Vec<OsString> = given.operands.iter().skip(1).map(|operand| pattern(operand)).collect::<Result<_, i32>>()?;
+    let patterns: Vec<OsString> = given.operands.iter().skip(1).map(pattern).collect::<Result<_, i32>>()?;
     let mut patterns = patterns.into_iter();
     // The operands come last in what is passed on, and so keep their order.
     let (mut passed, mut left) = (Vec::new(), given.operands.clone());

@@ -33,7 +33,7 @@ fn pages_written_before_a_rollback_are_taken_back() {
     file(&transaction, "a", &vec![1; MUCH]);
     transaction.commit().unwrap();
     let transaction = database.begin(None).unwrap();
-    transaction.fs().write("/a", &vec![2; MUCH]).unwrap();
+    transaction.fs().write("/a", vec![2; MUCH]).unwrap();
     file(&transaction, "b", &vec![3; MUCH]);
     drop(transaction);
     assert_eq!(database.check().unwrap(), []);
@@ -41,7 +41,7 @@ fn pages_written_before_a_rollback_are_taken_back() {
     assert!(!database.reader().unwrap().fs().exists("/b").unwrap());
     let transaction = database.begin(None).unwrap();
     let before = transaction.savepoint().unwrap();
-    transaction.fs().write("/a", &vec![4; MUCH]).unwrap();
+    transaction.fs().write("/a", vec![4; MUCH]).unwrap();
     transaction.rollback_to(&before).unwrap();
     file(&transaction, "c", b"after");
     transaction.commit().unwrap();
