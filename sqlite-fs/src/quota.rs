@@ -29,7 +29,7 @@ impl Quota {
     pub const NAME_MAX: usize = 255;
     /// The deepest tree that the format knows.
     pub const DEPTH_MAX: u32 = 256;
-    /// What a log has beside what is counted: the inner pages of tables.
+    /// What a log has beside files: keys, sessions, history and the inner pages of tables.
     const LOG_BESIDE_BYTES: u64 = 32 << 20;
     /// What one inode takes in the log with its name and their indexes, on average.
     const LOG_INODE_BYTES: u64 = 1024;
@@ -37,10 +37,8 @@ impl Quota {
     /// Bytes of the log that one transaction may fill: twice what the files may be, for small ones take up to twice their bytes.
     /// A page that is changed again stays where it is in the log, so nothing that the quota allows needs more.
     pub(crate) fn log_max(&self) -> u64 {
-        let beside = [self.names.saturating_mul(3), self.keys, self.keys, self.sessions, self.sessions, self.history];
         let inodes = self.inodes.saturating_mul(Self::LOG_INODE_BYTES);
-        let files = self.bytes.saturating_mul(2).saturating_add(inodes);
-        beside.into_iter().fold(files, u64::saturating_add).saturating_add(Self::LOG_BESIDE_BYTES)
+        self.bytes.saturating_mul(2).saturating_add(inodes).saturating_add(Self::LOG_BESIDE_BYTES)
     }
     /// The longest key in bytes.
     pub const KEY_MAX: usize = 1024;

@@ -130,7 +130,7 @@ fn t_dos_10_numbers_that_once_were_too_large() {
         ("awk 'BEGIN { printf \"%.99999f\", 1 }' | wc -c", 0, "100001\n"),
         ("echo a | nl -w 2147483647 | head -c 5 | od -An -c", 0, "                    \n"),
         ("seq 3 | csplit -n 99999999 - 2 2>&1 | tail -c 19", 0, "File name too long\n"),
-        ("jq -n '\"abc\" * 1e9 | length'", 2, ""),
+        ("jq -n '\"abc\" * 1e9 | length'", 5, ""),
         ("bc <<< '2^2000000 % 1000007'", 0, "899982\n"),
     ] {
         let output = sandbox(Preset::Normal).run(Command::bash(script)).unwrap();
