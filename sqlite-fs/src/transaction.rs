@@ -70,13 +70,14 @@ impl Transaction {
     ///
     /// ```
     /// use std::time::Instant;
-    /// # let database = sqlite_fs::Database::options().open()?;
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = sqlite_fs::Database::options().path(directory.path().join("a.db")).open()?;
     /// let transaction = database.begin(None)?;
     /// transaction.fs().write("/large", vec![7; 20 << 20])?;
     /// let long_ago = Instant::now() - std::time::Duration::from_secs(1);
     /// let transaction = transaction.commit_by(long_ago)?.expect("it is too late");
     /// assert!(!transaction.fs().exists("/large")?);
-    /// # Ok::<(), sqlite_fs::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_by(self, until: Instant) -> Result<Option<Self>, Error> {
         let mut place = self.store.lock().unwrap_or_else(PoisonError::into_inner);
