@@ -1,4 +1,4 @@
-//! What lies beside a database when it is opened: files that SQLite would act on, made by whoever made the database.
+//! Files beside a database that SQLite acts on when it opens it; the author of the database may have created them.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

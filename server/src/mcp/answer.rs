@@ -26,7 +26,7 @@ impl Answer {
         Self::at_most(CEILING, text, data)
     }
 
-    /// The same for an answer that was asked for with its bytes in it, of which there are at most so many.
+    /// The same for an answer that carries a file inline, with a ceiling of its own.
     pub(super) fn with_bytes(bytes: usize, text: String, data: &impl Serialize) -> Self {
         Self::at_most(CEILING + bytes, text, data)
     }
@@ -59,7 +59,7 @@ pub(super) fn quoted(text: &str) -> String {
     shortened(text.get(..text.floor_char_boundary(QUOTED + 4)).unwrap_or(text).to_owned(), QUOTED)
 }
 
-/// At most so many bytes of a text, and a sign when there were more.
+/// Cuts a text to a maximum number of bytes and marks the cut.
 pub(super) fn shortened(mut text: String, longest: usize) -> String {
     if text.len() > longest {
         text.truncate(text.floor_char_boundary(longest));

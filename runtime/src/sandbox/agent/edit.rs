@@ -64,7 +64,7 @@ impl Agent<'_> {
     /// # Errors
     ///
     /// [`Error::Stale`] when the file has another version than expected; [`Error::Invalid`] when an old text is not there, is there
-    /// more than once, the result would be larger than a file may be, or the file is no text.
+    /// more than once, the result would be larger than a file may be, or the file is not text.
     pub fn edit(&self, request: &EditFile) -> Result<Edited, Error> {
         let path = self.absolute(&request.path)?;
         if request.edits.is_empty() || request.edits.len() > MAX_EDITS {
