@@ -4,12 +4,12 @@
 //! link (the walk of paths does that, inside the sandbox's own tree), leaves the filesystem the directory is on, or opens
 //! anything but regular files and directories. Nothing here writes.
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType as HostType, Mode, OFlags};
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, FileType as HostType, Metadata, MetadataExt, OpenOptions};
 use sqlite_fs::{FileType, FsError};
 
 /// Names that are hidden in every mounted directory: what they hold opens other doors.
@@ -27,7 +27,7 @@ const NAMES_MAX: usize = 200_000;
 /// A directory of the host.
 #[derive(Debug)]
 pub(crate) struct HostDirectory {
-    root: OwnedFd,
+    root: Dir,
     device: u64,
     path: PathBuf,
     names_hidden: bool,
@@ -57,7 +57,7 @@ pub(crate) enum Refused {
     /// It could give away what a sandbox must not have.
     Sensitive(&'static str),
     /// The host said no.
-    Host(std::io::Error),
+    Host(io::Error),
 }
 
 impl HostDirectory {
@@ -67,12 +67,8 @@ impl HostDirectory {
         if !allow_sensitive && let Some(why) = sensitive(&path) {
             return Err(Refused::Sensitive(why));
         }
-        let open = || {
-            let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-            let device = rustix::fs::fstat(&root)?.st_dev;
-            Ok((root, device))
-        };
-        let (root, device) = open().map_err(|errno: rustix::io::Errno| Refused::Host(errno.into()))?;
+        let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(Refused::Host)?;
+        let device = root.dir_metadata().map_err(Refused::Host)?.dev();
         Ok(Self { root, device, path, names_hidden: !allow_sensitive, paths_hidden: Vec::new() })
     }
 
@@ -87,8 +83,8 @@ impl HostDirectory {
     }
 
     /// The directory itself.
-    pub(super) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
+    pub(super) fn root(&self) -> &Dir {
+        &self.root
     }
 
     /// Whether a name is not shown, whatever it is; `relative` is the path of its directory.
@@ -104,86 +100,78 @@ impl HostDirectory {
     }
 
     /// A directory in a directory.
-    pub(super) fn enter(&self, dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, FsError> {
-        let fd = rustix::fs::openat(dir, component(name)?, DIRECTORY, Mode::empty()).map_err(errno)?;
-        self.same_device(rustix::fs::fstat(&fd).map_err(errno)?.st_dev)?;
-        Ok(fd)
+    pub(super) fn enter(&self, dir: &Dir, name: &str) -> Result<Dir, FsError> {
+        let entered = dir.open_dir_nofollow(component(name)?).map_err(errno)?;
+        self.same_device(&entered.dir_metadata().map_err(errno)?)?;
+        Ok(entered)
     }
 
-    // What is mounted inside the directory is no part of it.
-    fn same_device(&self, device: u64) -> Result<(), FsError> {
-        if device == self.device { Ok(()) } else { Err(FsError::NoEntry) }
+    // What is mounted inside the directory is not part of it.
+    fn same_device(&self, metadata: &Metadata) -> Result<(), FsError> {
+        if metadata.dev() == self.device { Ok(()) } else { Err(FsError::NoEntry) }
     }
 
     /// What a name leads to, links not followed. Devices, pipes and sockets do not exist here.
-    pub(super) fn stat(&self, dir: BorrowedFd<'_>, name: &str) -> Result<HostStat, FsError> {
-        self.judge(&rustix::fs::statat(dir, component(name)?, AtFlags::SYMLINK_NOFOLLOW).map_err(errno)?)
+    pub(super) fn stat(&self, dir: &Dir, name: &str) -> Result<HostStat, FsError> {
+        self.judge(&dir.symlink_metadata(component(name)?).map_err(errno)?)
     }
 
     /// The same for the directory itself.
     pub(super) fn stat_root(&self) -> Result<HostStat, FsError> {
-        self.judge(&rustix::fs::fstat(&self.root).map_err(errno)?)
+        self.judge(&self.root.dir_metadata().map_err(errno)?)
     }
 
-    fn judge(&self, stat: &rustix::fs::Stat) -> Result<HostStat, FsError> {
-        self.same_device(stat.st_dev)?;
-        let kind = match HostType::from_raw_mode(stat.st_mode) {
-            HostType::RegularFile => FileType::File,
-            HostType::Directory => FileType::Directory,
-            HostType::Symlink => FileType::Symlink,
-            _ => return Err(FsError::NoEntry),
-        };
-        let nanos =
-            |seconds: i64, nanos: u64| seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(nanos).unwrap_or(0));
+    fn judge(&self, metadata: &Metadata) -> Result<HostStat, FsError> {
+        self.same_device(metadata)?;
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Ok(HostStat {
-            kind,
-            mode: stat.st_mode & 0o777,
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            atime: nanos(stat.st_atime, stat.st_atime_nsec),
-            mtime: nanos(stat.st_mtime, stat.st_mtime_nsec),
-            ctime: nanos(stat.st_ctime, stat.st_ctime_nsec),
+            kind: kind(metadata.file_type()).ok_or(FsError::NoEntry)?,
+            mode: metadata.mode() & 0o777,
+            size: metadata.len(),
+            atime: nanos(metadata.atime(), metadata.atime_nsec()),
+            mtime: nanos(metadata.mtime(), metadata.mtime_nsec()),
+            ctime: nanos(metadata.ctime(), metadata.ctime_nsec()),
         })
     }
 
     /// The target of a symbolic link.
-    pub(super) fn read_link(&self, dir: BorrowedFd<'_>, name: &str) -> Result<String, FsError> {
-        let target = rustix::fs::readlinkat(dir, component(name)?, Vec::new()).map_err(errno)?;
-        target.into_string().map_err(|_| FsError::NoEntry)
+    pub(super) fn read_link(&self, dir: &Dir, name: &str) -> Result<String, FsError> {
+        let target = dir.read_link_contents(component(name)?).map_err(errno)?;
+        target.into_os_string().into_string().map_err(|_| FsError::NoEntry)
     }
 
     /// Opens a regular file for reading.
-    pub(super) fn open_file(&self, dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, FsError> {
+    pub(super) fn open_file(&self, dir: &Dir, name: &str) -> Result<File, FsError> {
         // Should the file turn into a pipe this very moment, then the open at least does not wait.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(dir, component(name)?, flags, Mode::empty()).map_err(errno)?;
-        match self.judge(&rustix::fs::fstat(&fd).map_err(errno)?)?.kind {
-            FileType::File => Ok(fd),
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No).nonblock(true);
+        let file = dir.open_with(component(name)?, &options).map_err(errno)?;
+        match self.judge(&file.metadata().map_err(errno)?)?.kind {
+            FileType::File => Ok(file),
             _ => Err(FsError::NoEntry),
         }
     }
 
-    /// The names in a directory with their types, in order. A name that is no UTF-8 cannot be said in a sandbox.
-    pub(super) fn list(&self, dir: BorrowedFd<'_>, relative: &str) -> Result<Vec<(String, FileType)>, FsError> {
+    /// The names in a directory with their types, in order. A name that is not UTF-8 cannot be said in a sandbox.
+    pub(super) fn list(&self, dir: &Dir, relative: &str) -> Result<Vec<(String, FileType)>, FsError> {
         let listed = self.list_all(dir, relative)?;
         Ok(listed.into_iter().filter_map(|(name, kind)| Some((name, kind?))).collect())
     }
 
     /// The same with the names that are not shown, which have no type.
-    pub(super) fn list_all(&self, dir: BorrowedFd<'_>, relative: &str) -> Result<Vec<(String, Option<FileType>)>, FsError> {
+    pub(super) fn list_all(&self, dir: &Dir, relative: &str) -> Result<Vec<(String, Option<FileType>)>, FsError> {
         let mut names = Vec::new();
-        for entry in Dir::read_from(dir).map_err(errno)? {
+        for entry in dir.entries().map_err(errno)? {
             let entry = entry.map_err(errno)?;
-            if matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let kind = match entry.file_type() {
-                _ if entry.file_name().to_str().is_err() || self.hides(relative, &name) => None,
-                HostType::RegularFile => Some(FileType::File),
-                HostType::Directory => Some(FileType::Directory),
-                HostType::Symlink => Some(FileType::Symlink),
-                HostType::Unknown => self.stat(dir, &name).ok().map(|stat| stat.kind),
-                _ => None,
+            let (name, kind) = match entry.file_name().into_string() {
+                Ok(name) if self.hides(relative, &name) => (name, None),
+                Ok(name) => {
+                    // Some filesystems do not list types.
+                    let listed = entry.file_type().ok().and_then(kind);
+                    let kind = listed.or_else(|| self.stat(dir, &name).ok().map(|stat| stat.kind));
+                    (name, kind)
+                }
+                Err(name) => (name.to_string_lossy().into_owned(), None),
             };
             if names.len() >= NAMES_MAX {
                 return Err(FsError::NoSpace);
@@ -195,37 +183,45 @@ impl HostDirectory {
     }
 
     /// The directory at a path of plain names.
-    pub(super) fn descend(&self, relative: &str) -> Result<OwnedFd, FsError> {
-        let mut at = rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(errno)?;
+    pub(super) fn descend(&self, relative: &str) -> Result<Dir, FsError> {
+        let mut at = self.root.try_clone().map_err(errno)?;
         for name in relative.split('/').filter(|name| !name.is_empty()) {
-            at = self.enter(at.as_fd(), name)?;
+            at = self.enter(&at, name)?;
         }
         Ok(at)
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
 /// Reads from an open host file.
-pub(super) fn read_at(fd: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+pub(super) fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::pread(fd, rest, offset + done as u64) {
+        // By position, because several processes share the file: `cap-std` has no portable call for that.
+        match rustix::io::pread(file, rest, offset + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(errno(error)),
+            Err(error) => return Err(errno(error.into())),
         }
     }
     Ok(done)
 }
 
+fn kind(kind: HostType) -> Option<FileType> {
+    match () {
+        () if kind.is_file() => Some(FileType::File),
+        () if kind.is_dir() => Some(FileType::Directory),
+        () if kind.is_symlink() => Some(FileType::Symlink),
+        () => None,
+    }
+}
+
 // One name, and nothing that walks.
-fn component(name: &str) -> Result<&OsStr, FsError> {
+pub(super) fn component(name: &str) -> Result<&str, FsError> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
         return Err(FsError::Invalid);
     }
-    Ok(OsStr::from_bytes(name.as_bytes()))
+    Ok(name)
 }
 
 fn sensitive(path: &Path) -> Option<&'static str> {
@@ -242,19 +238,20 @@ fn sensitive(path: &Path) -> Option<&'static str> {
     names.into_iter().any(|name| SENSITIVE_NAMES.contains(&name)).then_some("it holds keys")
 }
 
-/// The sandbox's word for an error of the host; what has no word is an input/output error.
-fn errno(errno: rustix::io::Errno) -> FsError {
+/// The sandbox's word for an error of the host; what has no word is an input/output error. (The standard library's own
+/// kinds cannot tell a loop of links.)
+fn errno(error: io::Error) -> FsError {
     use rustix::io::Errno as Host;
-    match errno {
-        Host::NOENT | Host::XDEV | Host::STALE | Host::NXIO => FsError::NoEntry,
-        Host::ACCESS | Host::PERM => FsError::Access,
-        Host::NOTDIR => FsError::NotDirectory,
-        Host::ISDIR => FsError::IsDirectory,
+    match Host::from_io_error(&error) {
+        Some(Host::NOENT | Host::XDEV | Host::STALE | Host::NXIO) => FsError::NoEntry,
+        Some(Host::ACCESS | Host::PERM) => FsError::Access,
+        Some(Host::NOTDIR) => FsError::NotDirectory,
+        Some(Host::ISDIR) => FsError::IsDirectory,
         // Only links are refused so: what was no link a moment ago is one now.
-        Host::LOOP => FsError::NoEntry,
-        Host::NAMETOOLONG => FsError::NameTooLong,
-        Host::INVAL => FsError::Invalid,
-        Host::INTR => FsError::Interrupted,
+        Some(Host::LOOP) => FsError::NoEntry,
+        Some(Host::NAMETOOLONG) => FsError::NameTooLong,
+        Some(Host::INVAL) => FsError::Invalid,
+        Some(Host::INTR) => FsError::Interrupted,
         _ => FsError::Io,
     }
 }

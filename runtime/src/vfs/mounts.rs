@@ -5,11 +5,11 @@
 //! does with them is in `overlay.rs`.
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use abi::stat::Stat;
+use cap_std::fs::{Dir, File};
 use sqlite_fs::{FileType, FsError, ROOT, Transaction};
 
 use super::directory::{HostDirectory, HostStat};
@@ -64,8 +64,8 @@ struct Table {
     names: HashMap<(u32, Box<str>), HostId>,
     /// Rows of directories -> the host directory that shows through.
     lower: HashMap<u64, HostId>,
-    directories: Vec<(HostId, Arc<OwnedFd>)>,
-    files: Vec<(HostId, Arc<OwnedFd>)>,
+    directories: Vec<(HostId, Arc<Dir>)>,
+    files: Vec<(HostId, Arc<File>)>,
     listing: Option<(HostId, Listing)>,
     clock: u64,
 }
@@ -284,25 +284,21 @@ impl Mounts {
         if host.hides(&self.relative(dir)?, name) {
             return Err(FsError::NoEntry);
         }
-        let stat = self.in_directory(dir, |host, fd| host.stat(fd, name))?;
+        let stat = self.in_directory(dir, |host, dir| host.stat(dir, name))?;
         let id = self.table().meet(dir, name, stat.kind)?;
         Ok((id, stat.kind))
     }
 
     // Runs something in a host directory, through a descriptor that is kept for the next time.
-    fn in_directory<T>(
-        &self,
-        dir: HostId,
-        work: impl FnOnce(&HostDirectory, std::os::fd::BorrowedFd<'_>) -> Result<T, FsError>,
-    ) -> Result<T, FsError> {
+    fn in_directory<T>(&self, dir: HostId, work: impl FnOnce(&HostDirectory, &Dir) -> Result<T, FsError>) -> Result<T, FsError> {
         let host = self.directory_of(dir)?;
         let mut below = Vec::new();
         let mut at = dir;
-        let mut fd: Option<Arc<OwnedFd>> = None;
+        let mut found: Option<Arc<Dir>> = None;
         loop {
             let known = self.table().kept_directory(at);
             if known.is_some() {
-                fd = known;
+                found = known;
                 break;
             }
             let Some((parent, name)) = self.place(at)? else { break };
@@ -313,17 +309,17 @@ impl Mounts {
             }
         }
         for (id, name) in below.into_iter().rev() {
-            let parent = fd.as_ref().map_or(host.root(), |fd| fd.as_fd());
+            let parent = found.as_deref().unwrap_or(host.root());
             let entered = Arc::new(host.enter(parent, &name)?);
             self.table().keep_directory(id, &entered);
-            fd = Some(entered);
+            found = Some(entered);
         }
-        work(&host, fd.as_ref().map_or(host.root(), |fd| fd.as_fd()))
+        work(&host, found.as_deref().unwrap_or(host.root()))
     }
 
     fn host_stat(&self, id: HostId) -> Result<HostStat, FsError> {
         match self.place(id)? {
-            Some((parent, name)) => self.in_directory(parent, |host, fd| host.stat(fd, &name)),
+            Some((parent, name)) => self.in_directory(parent, |host, dir| host.stat(dir, &name)),
             None => self.directory_of(id)?.stat_root(),
         }
     }
@@ -361,22 +357,22 @@ impl Mounts {
     /// The target of a host link.
     pub(super) fn read_link(&self, id: HostId) -> Result<String, FsError> {
         let Some((parent, name)) = self.place(id)? else { return Err(FsError::Invalid) };
-        self.in_directory(parent, |host, fd| host.read_link(fd, &name))
+        self.in_directory(parent, |host, dir| host.read_link(dir, &name))
     }
 
     /// Reads from a host file.
     pub(super) fn read(&self, id: HostId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         let kept = self.table().kept_file(id);
-        let fd = match kept {
-            Some(fd) => fd,
+        let file = match kept {
+            Some(file) => file,
             None => {
                 let Some((parent, name)) = self.place(id)? else { return Err(FsError::IsDirectory) };
-                let fd = Arc::new(self.in_directory(parent, |host, fd| host.open_file(fd, &name))?);
-                self.table().keep_file(id, &fd);
-                fd
+                let file = Arc::new(self.in_directory(parent, |host, dir| host.open_file(dir, &name))?);
+                self.table().keep_file(id, &file);
+                file
             }
         };
-        super::directory::read_at(fd.as_fd(), offset, buffer)
+        super::directory::read_at(&file, offset, buffer)
     }
 
     /// The names of a host directory; read again when a reader starts over.
@@ -388,7 +384,7 @@ impl Mounts {
             return Ok(Arc::clone(listing));
         }
         let relative = self.relative(dir)?;
-        let listing = Arc::new(self.in_directory(dir, |host, fd| host.list(fd, &relative))?);
+        let listing = Arc::new(self.in_directory(dir, |host, dir| host.list(dir, &relative))?);
         self.table().listing = Some((dir, Arc::clone(&listing)));
         Ok(listing)
     }
@@ -485,37 +481,37 @@ impl Table {
         }
     }
 
-    fn kept_directory(&mut self, id: HostId) -> Option<Arc<OwnedFd>> {
+    fn kept_directory(&mut self, id: HostId) -> Option<Arc<Dir>> {
         kept(&mut self.directories, id)
     }
 
-    fn keep_directory(&mut self, id: HostId, fd: &Arc<OwnedFd>) {
-        keep(&mut self.directories, id, fd);
+    fn keep_directory(&mut self, id: HostId, directory: &Arc<Dir>) {
+        keep(&mut self.directories, id, directory);
     }
 
-    fn kept_file(&mut self, id: HostId) -> Option<Arc<OwnedFd>> {
+    fn kept_file(&mut self, id: HostId) -> Option<Arc<File>> {
         kept(&mut self.files, id)
     }
 
-    fn keep_file(&mut self, id: HostId, fd: &Arc<OwnedFd>) {
-        keep(&mut self.files, id, fd);
+    fn keep_file(&mut self, id: HostId, file: &Arc<File>) {
+        keep(&mut self.files, id, file);
     }
 }
 
 // The last used is at the end.
-fn kept(list: &mut Vec<(HostId, Arc<OwnedFd>)>, id: HostId) -> Option<Arc<OwnedFd>> {
+fn kept<T>(list: &mut Vec<(HostId, Arc<T>)>, id: HostId) -> Option<Arc<T>> {
     let at = list.iter().position(|(known, _)| *known == id)?;
     let entry = list.remove(at);
-    let fd = Arc::clone(&entry.1);
+    let open = Arc::clone(&entry.1);
     list.push(entry);
-    Some(fd)
+    Some(open)
 }
 
-fn keep(list: &mut Vec<(HostId, Arc<OwnedFd>)>, id: HostId, fd: &Arc<OwnedFd>) {
+fn keep<T>(list: &mut Vec<(HostId, Arc<T>)>, id: HostId, open: &Arc<T>) {
     if list.len() >= DESCRIPTORS_MAX {
         list.remove(0);
     }
-    list.push((id, Arc::clone(fd)));
+    list.push((id, Arc::clone(open)));
 }
 
 /// A guest path as a mount point has it, or why it cannot be one.

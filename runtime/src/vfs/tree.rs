@@ -3,15 +3,19 @@
 //! Neither direction ever follows a symbolic link on the host. Going out, nothing is overwritten, and a link that could
 //! lead out of the copy is left behind (A7: what is planted must not act).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::FileTimes;
+use std::io::{self, Write};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use abi::stat::{S_IFDIR, S_IFLNK, S_IFREG};
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
 use sqlite_fs::path::{Bounds, Last};
 use sqlite_fs::{FileType, FsError, Transaction};
 
-use super::directory::{HostDirectory, read_at};
+use super::directory::{HostDirectory, component, read_at};
 use super::{Node, ROOT_NODE, USER_ID, Vfs, errno};
 use crate::Error;
 
@@ -33,6 +37,8 @@ pub struct TreeCopy {
 
 /// Copied at a time.
 const COPY_BYTES: usize = 256 << 10;
+/// The permissions of directories that are made on the host.
+const DIRECTORY_MODE: u32 = 0o755;
 /// Skipped paths that are named.
 const SKIPPED_MAX: usize = 1_000;
 /// Names read at a time.
@@ -61,13 +67,13 @@ pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str)
     let mut left = vec![(String::new(), top)];
     while let Some((path, into)) = left.pop() {
         let from = host.descend(&path).map_err(failed(&path))?;
-        for (name, kind) in host.list_all(from.as_fd(), &path).map_err(failed(&path))? {
+        for (name, kind) in host.list_all(&from, &path).map_err(failed(&path))? {
             let child = below(&path, &name);
             let Some(kind) = kind else {
                 copy.skip(child);
                 continue;
             };
-            let stat = match host.stat(from.as_fd(), &name) {
+            let stat = match host.stat(&from, &name) {
                 Ok(stat) => stat,
                 Err(FsError::NoEntry) => {
                     copy.skip(child);
@@ -83,7 +89,7 @@ pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str)
                     ino
                 }
                 FileType::Symlink => {
-                    let target = host.read_link(from.as_fd(), &name).map_err(failed(&child))?;
+                    let target = host.read_link(&from, &name).map_err(failed(&child))?;
                     make_room(rows, into, &name).map_err(failed(&child))?;
                     copy.symlinks += 1;
                     rows.symlink(into, &name, &target, USER_ID, USER_ID).map_err(failed(&child))?
@@ -92,9 +98,9 @@ pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str)
                 FileType::Fifo => continue,
                 FileType::File => {
                     make_room(rows, into, &name).map_err(failed(&child))?;
-                    let fd = host.open_file(from.as_fd(), &name).map_err(failed(&child))?;
+                    let file = host.open_file(&from, &name).map_err(failed(&child))?;
                     let ino = rows.create(into, &name, stat.mode, USER_ID, USER_ID).map_err(failed(&child))?;
-                    copy.bytes += fill(rows, ino, fd.as_fd()).map_err(failed(&child))?;
+                    copy.bytes += fill(rows, ino, &file).map_err(failed(&child))?;
                     copy.files += 1;
                     ino
                 }
@@ -124,11 +130,11 @@ fn make_room(rows: &Transaction, dir: u64, name: &str) -> Result<(), FsError> {
     }
 }
 
-fn fill(rows: &Transaction, ino: u64, fd: BorrowedFd<'_>) -> Result<u64, FsError> {
+fn fill(rows: &Transaction, ino: u64, file: &File) -> Result<u64, FsError> {
     let mut buffer = vec![0; COPY_BYTES];
     let mut offset = 0;
     loop {
-        let read = read_at(fd, offset, &mut buffer)?;
+        let read = read_at(file, offset, &mut buffer)?;
         let mut bytes = buffer.get(..read).unwrap_or_default();
         if bytes.is_empty() {
             return Ok(offset);
@@ -172,13 +178,13 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
                     Some((node, _)) => node,
                 };
                 let stat = vfs.stat(node).map_err(|errno| unread(&child, errno))?;
-                let failed = |source: rustix::io::Errno| target.failed(&child, source);
-                if !is_one_name(&entry.name) {
-                    return Err(unread(&child, abi::Errno::INVAL));
-                }
+                let failed = |source| target.failed(&child, source);
+                // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target.
+                // One that is a path gets neither there nor anywhere else in the target, wherever it comes from.
+                let name = component(&entry.name).map_err(|_| unread(&child, abi::Errno::INVAL))?;
                 match stat.kind() {
                     S_IFDIR => {
-                        make_directory(into.as_fd(), &entry.name).map_err(failed)?;
+                        make_directory(&into, name).map_err(failed)?;
                         copy.directories += 1;
                         bounds.keep(&child).map_err(|error| unread(&child, errno::from_fs(error)))?;
                         left.push((child, node, depth + 1));
@@ -189,17 +195,17 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
                             copy.skip(child);
                             continue;
                         }
-                        rustix::fs::symlinkat(&*link, &into, &*entry.name).map_err(failed)?;
+                        into.symlink(&link, name).map_err(failed)?;
                         copy.symlinks += 1;
                     }
                     S_IFREG => {
-                        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                        let mode = Mode::from_raw_mode(stat.mode & 0o777);
-                        let file = rustix::fs::openat(&into, &*entry.name, flags, mode).map_err(failed)?;
-                        copy.bytes += empty_into(vfs, node, &file, |errno| unread(&child, errno), failed)?;
+                        let mut options = OpenOptions::new();
+                        options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
+                        let mut file = into.open_with(name, &options).map_err(failed)?;
+                        copy.bytes += empty_into(vfs, node, &mut file, |errno| unread(&child, errno), failed)?;
                         copy.files += 1;
-                        let times = Timestamps { last_access: timespec(stat.atime), last_modification: timespec(stat.mtime) };
-                        rustix::fs::futimens(&file, &times).map_err(failed)?;
+                        let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
+                        file.into_std().set_times(times).map_err(failed)?;
                     }
                     _ => copy.skip(child),
                 }
@@ -209,86 +215,67 @@ pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCop
     Ok(copy)
 }
 
-// Names are checked when they are read from the database. One that is a path would be a way out of the target all the same,
-// so none gets to the host, wherever it comes from.
-fn is_one_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
-}
-
-fn timespec(nanos: i64) -> Timespec {
-    Timespec { tv_sec: nanos.div_euclid(1_000_000_000), tv_nsec: nanos.rem_euclid(1_000_000_000) }
+fn time(nanos: i64) -> SystemTime {
+    let since_1970 = Duration::from_nanos(nanos.unsigned_abs());
+    if nanos < 0 { SystemTime::UNIX_EPOCH - since_1970 } else { SystemTime::UNIX_EPOCH + since_1970 }
 }
 
 fn empty_into(
     vfs: &Vfs,
     node: Node,
-    file: &OwnedFd,
+    file: &mut File,
     unread: impl Fn(abi::Errno) -> Error,
-    failed: impl Fn(rustix::io::Errno) -> Error,
+    failed: impl Fn(io::Error) -> Error,
 ) -> Result<u64, Error> {
     let mut buffer = vec![0; COPY_BYTES];
     let mut offset = 0;
     loop {
         let read = vfs.read(node, offset, &mut buffer).map_err(&unread)?;
-        let mut bytes = buffer.get(..read).unwrap_or_default();
+        let bytes = buffer.get(..read).unwrap_or_default();
         if bytes.is_empty() {
             return Ok(offset);
         }
-        while !bytes.is_empty() {
-            let written = match rustix::io::write(file, bytes) {
-                Err(rustix::io::Errno::INTR) => 0,
-                result => result.map_err(&failed)?,
-            };
-            offset += written as u64;
-            bytes = bytes.get(written..).unwrap_or_default();
-        }
+        file.write_all(bytes).map_err(&failed)?;
+        offset += read as u64;
     }
 }
 
 // A directory that is there already is used; a link to one is not.
-fn make_directory(dir: BorrowedFd<'_>, name: &str) -> rustix::io::Result<()> {
-    match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o755)) {
-        Err(rustix::io::Errno::EXIST) => {
-            let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            let is_directory = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir();
-            if is_directory { Ok(()) } else { Err(rustix::io::Errno::EXIST) }
-        }
+fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
+    match dir.create_dir_with(name, DirBuilder::new().mode(DIRECTORY_MODE)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.symlink_metadata(name)?.is_dir() => Ok(()),
         result => result,
     }
 }
 
 /// Where a tree goes.
 struct Target<'a> {
-    root: OwnedFd,
+    root: Dir,
     path: &'a Path,
 }
 
 impl<'a> Target<'a> {
-    const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
     // The path is the embedder's own word: its links are followed.
     fn open(path: &'a Path) -> Result<Self, Error> {
-        let failed = |source: rustix::io::Errno| Error::HostFile { path: path.to_owned(), source: source.into() };
-        match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let root = rustix::fs::open(path, Self::DIRECTORY, Mode::empty()).map_err(failed)?;
-        Ok(Self { root, path })
+        let open = || {
+            match std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), DIRECTORY_MODE).create(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            Dir::open_ambient_dir(path, ambient_authority())
+        };
+        Ok(Self { root: open().map_err(|source| Error::HostFile { path: path.to_owned(), source })?, path })
     }
 
-    fn failed(&self, relative: &str, source: rustix::io::Errno) -> Error {
-        Error::HostFile { path: self.path.join(relative), source: source.into() }
+    fn failed(&self, relative: &str, source: io::Error) -> Error {
+        Error::HostFile { path: self.path.join(relative), source }
     }
 
-    fn descend(&self, relative: &str) -> Result<OwnedFd, Error> {
-        let flags = Self::DIRECTORY | OFlags::NOFOLLOW;
-        let failed = |source| self.failed(relative, source);
-        let mut at = rustix::fs::openat(&self.root, ".", flags, Mode::empty()).map_err(failed)?;
-        for name in relative.split('/').filter(|name| !name.is_empty()) {
-            at = rustix::fs::openat(&at, name, flags, Mode::empty()).map_err(failed)?;
-        }
-        Ok(at)
+    // No step follows a link.
+    fn descend(&self, relative: &str) -> Result<Dir, Error> {
+        let names = relative.split('/').filter(|name| !name.is_empty());
+        let walk = || names.into_iter().try_fold(self.root.try_clone()?, |at, name| at.open_dir_nofollow(name));
+        walk().map_err(|source| self.failed(relative, source))
     }
 }
 
@@ -308,15 +295,7 @@ fn stays_inside(target: &str, depth: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_one_name, stays_inside};
-
-    #[test]
-    fn a_name_that_is_a_path_never_reaches_the_host() {
-        assert!(is_one_name("notes.txt") && is_one_name("...") && is_one_name(" "));
-        for name in ["", ".", "..", "../x", "a/b", "/etc/passwd", "a/", "x\0y"] {
-            assert!(!is_one_name(name), "{name:?}");
-        }
-    }
+    use super::stays_inside;
 
     fn check(target: &str, depth: usize, inside: bool) {
         assert_eq!(stays_inside(target, depth), inside, "{target} at depth {depth}");
