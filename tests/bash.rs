@@ -106,7 +106,7 @@ fn collect(sandbox: &Sandbox, directory: &str, after: &mut BTreeMap<Vec<u8>, Ent
                 after.insert(name, Entry::File(content));
             }
             // As the recorder: a pipe is not a file to keep.
-            runtime::FileType::Fifo => {}
+            runtime::FileType::Fifo | runtime::FileType::Device => {}
             runtime::FileType::Symlink => {
                 let target = sandbox.fs().read_link(&path).map_err(|error| error.to_string())?;
                 after.insert(name, Entry::Link(target.into_bytes()));

@@ -43,7 +43,7 @@ pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec
         let is_directory = match entry.kind {
             FileType::Directory => true,
             FileType::Symlink => sandbox.fs().metadata(&format!("{directory}/{}", entry.name)).is_ok_and(|stat| stat.is_dir()),
-            FileType::File | FileType::Fifo => false,
+            FileType::File | FileType::Fifo | FileType::Device => false,
         };
         format!("{typed}{}{}", quoted(&entry.name), if is_directory { "/" } else { "" })
     });

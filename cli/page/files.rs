@@ -92,6 +92,7 @@ impl Shown {
                     let target = self.links.get(path).map(|target| text(target)).unwrap_or_default();
                     html += &format!("<div class=\"leaf\">{name} <small>→ {target}</small></div>\n");
                 }
+                FileType::Device => {}
                 FileType::Fifo => html += &format!("<div class=\"leaf\">{name} <small>pipe</small></div>\n"),
                 FileType::File => {
                     let size = time::size(stat.size);

@@ -1,28 +1,15 @@
 //! The history of a sandbox: every run, what it printed, used and changed.
 
+mod changes;
 mod diff;
+mod recorder;
 
-use std::collections::HashSet;
-use std::time::Duration;
+use sqlite_fs::{Call, CallStatus, Database, Filter};
 
-use sqlite_fs::{Call, CallStatus, Change, ChangeKind, Database, FileType, Filter, NewCall, Outcome, Transaction};
-
-use crate::vfs::OverlayChanges;
+use crate::Error;
 use crate::wasi::TOOL_CALL;
-use crate::{Error, clock};
-use diff::Diffs;
-
-/// How many calls of tools survive their command's rollback: what is kept while the rows are gone must be bounded.
-const CALLS_KEPT: usize = 1_000;
-
-/// How long the changes of one run are listed and compared: its caller waits for that (T-DOS-02).
-pub(crate) const CHANGES_TIME: Duration = Duration::from_millis(50);
-
-/// The same for a run whose time is over.
-pub(crate) const CHANGES_TIME_OVERDUE: Duration = Duration::from_millis(5);
-
-/// The kind of the last entry in a list of changes that is not complete.
-const OMITTED: &str = "omitted";
+pub(crate) use changes::{CHANGES_TIME, CHANGES_TIME_OVERDUE, json as changes_json};
+pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
 
 /// One recorded run, or call of the library.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -152,97 +139,7 @@ impl Run {
     }
 }
 
-// A host file that was made a row in order to change it was there before; one that is hidden is gone.
-fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
-    changes.retain(|change| change.file_type != Some(FileType::Directory) || !overlay.copied.contains(&change.path));
-    for change in changes.iter_mut().filter(|change| overlay.copied.contains(&change.path)) {
-        if change.kind == ChangeKind::Created {
-            change.kind = ChangeKind::Modified;
-        }
-    }
-    let known: HashSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-    let gone = overlay.hidden.iter().filter(|path| !known.contains(path.as_str()));
-    let gone: Vec<Change> =
-        gone.map(|path| Change { path: path.clone(), kind: ChangeKind::Deleted, file_type: None, size: 0 }).collect();
-    if !gone.is_empty() {
-        changes.extend(gone);
-        changes.sort_by(|a, b| a.path.cmp(&b.path));
-    }
-}
-
-fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
-    Some(match file_type? {
-        FileType::File => "file",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-    })
-}
-
 fn parent(call: &Call) -> Option<i64> {
     let parameters = call.parameters.as_deref().filter(|text| call.name == TOOL_CALL && text.len() <= PARSED_BYTES)?;
     serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
-}
-
-/// The calls of tools that a run has made so far.
-pub(crate) fn tool_calls(transaction: &Transaction, run: i64) -> Result<Vec<Call>, Error> {
-    let calls = transaction.calls().list(&Filter { limit: CALLS_KEPT, ..Filter::default() })?;
-    let mut made: Vec<_> = calls.into_iter().filter(|call| call.id > run && call.name == TOOL_CALL).collect();
-    made.reverse();
-    Ok(made)
-}
-
-/// Records calls anew that a rollback has undone: the files are as before, but what was asked of the host was asked.
-pub(crate) fn record_again(transaction: &Transaction, calls: &[Call]) -> Result<(), Error> {
-    for call in calls {
-        let command = call.run.as_ref().map_or("", |run| &run.command);
-        let new = NewCall { name: &call.name, parameters: call.parameters.as_deref(), command };
-        let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
-        transaction.calls().record(&new, &outcome, call.started, call.completed.unwrap_or(call.started))?;
-    }
-    Ok(())
-}
-
-/// What a transaction has changed so far, as the history keeps it; `None` when nothing.
-///
-/// `database` is where it was before; small texts that changed are compared. What does not fit into `time` is omitted.
-pub(crate) fn changes_json(
-    database: &Database,
-    transaction: &Transaction,
-    overlay: &OverlayChanges,
-    time: Duration,
-) -> Result<Option<String>, Error> {
-    let until = clock::now() + time;
-    let (mut changes, is_complete) = transaction.changes_by(until).map_err(sqlite_fs::Error::from)?;
-    seen_from_above(&mut changes, overlay);
-    if changes.is_empty() {
-        return Ok(None);
-    }
-    let mut diffs = Diffs::new(database, transaction, until);
-    let mut list: Vec<_> = changes
-        .iter()
-        .map(|change| {
-            let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
-            let kind = match &change.kind {
-                ChangeKind::Created => "created",
-                ChangeKind::Modified => "modified",
-                ChangeKind::Attributes => "attributes",
-                ChangeKind::Deleted => "deleted",
-                ChangeKind::Renamed { from } => {
-                    entry["from"] = from.as_str().into();
-                    "renamed"
-                }
-                _ => "changed",
-            };
-            entry["kind"] = kind.into();
-            if let Some(diff) = diffs.of(change) {
-                entry["diff"] = diff.into();
-            }
-            entry
-        })
-        .collect();
-    if !is_complete {
-        list.push(serde_json::json!({ "path": "", "kind": OMITTED, "note": "too many changes to list" }));
-    }
-    Ok(Some(serde_json::Value::from(list).to_string()))
 }

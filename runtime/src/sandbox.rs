@@ -12,7 +12,6 @@ mod output;
 mod packages;
 #[cfg(test)]
 mod probes;
-mod record;
 mod session;
 mod snapshot;
 mod surroundings;
@@ -24,17 +23,17 @@ use std::time::Duration;
 use abi::WaitStatus;
 use abi::spawn::Request;
 use presets::{ByteSize, LimitName, Limits};
-use sqlite_fs::{Database, FsError, NewCall, Outcome, Transaction};
+use sqlite_fs::{Database, FsError, NewCall, Outcome, Reader, Transaction};
 
-use crate::clock::GuestClock;
-use crate::history::{self, HistoryFilter, Run};
+use crate::clock::{self, GuestClock};
+use crate::history::{self, HistoryFilter, LibraryCall, Ongoing, Recorder, Run, TURN};
 use crate::host::{Host, Prepared};
 use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
 use crate::process::{self, Capture, Fault, KeptState, Outside, Reaping, Start, Tree};
 use crate::random::Random;
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Device, Fixed, MountPoint, OverlayChanges, Vfs};
+use crate::vfs::{Device, Scope, View};
 use crate::{Error, LimitReached};
 
 pub use builder::{Builder, Python};
@@ -47,7 +46,6 @@ pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
 pub use output::{ExitStatus, Output};
 pub use packages::{Package, Packages};
-use record::Recorded;
 pub use session::PythonSession;
 pub use session::shell::Session;
 pub use snapshot::Summary;
@@ -64,18 +62,16 @@ use surroundings::{Variables, no_zero_byte, set_variable};
 pub struct Sandbox {
     host: Host,
     database: Database,
-    recorded: Recorded,
+    recorder: Recorder,
     power_safe: bool,
-    mounts: Arc<[MountPoint]>,
+    scope: Scope,
     limits: Limits,
     env: Variables,
     cwd: String,
-    root_alias: Option<Arc<str>>,
     tools: Arc<Tools>,
     interpreters: Arc<Interpreters>,
     reaping: Arc<Reaping>,
-    // With the scientific Python: the world that has it.
-    world: Option<&'static Fixed>,
+    python: Python,
     import_notes: Arc<[String]>,
 }
 
@@ -87,6 +83,9 @@ const ECHO: &str = "--sandlite-echo";
 /// How long after the deadline a commit is still waited for (SECURITY.md, promise 2): rolling back and recording that take the
 /// rest of the slack.
 const COMMIT_SLACK: Duration = Duration::from_millis(20);
+
+/// How often a command that waits for its turn looks whether it is still wanted.
+const TURN_STEP: Duration = Duration::from_millis(20);
 
 /// The file creation mask a command starts with.
 const UMASK: u32 = 0o022;
@@ -136,7 +135,7 @@ impl Sandbox {
 
     // The guest that a command's program is in: which Python is meant, the sandbox decides.
     fn guest_of(&self, guest: &'static guests::Guest) -> &'static guests::Guest {
-        if self.world.is_some() && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest }
+        if self.python == Python::Scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest }
     }
 
     /// Runs a command of Python code in a guest that takes it as a text, and gives what its memory is when it returns.
@@ -170,43 +169,29 @@ impl Sandbox {
         check_length(&request, &limits)?;
         // What the last command held counts until it is gone.
         self.reaping.wait();
+        // Its time begins with its turn.
+        let transaction = self.turn(&command)?;
         let meter = Meter::new(limits);
-        let transaction = self.database.begin(Some(meter.deadline()))?;
-        let waited = self.recorded.write_waiting(&transaction)?;
+        self.recorder.write_waiting(&transaction)?;
         let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
         let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
         let id = transaction.calls().begin(&call)?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
-        let restarted = match &command.new_python_of {
-            Some(name) => self.begin_python(&transaction, name)?,
-            None => false,
-        };
-        // What was written before the command began, for the case that it is rolled back: a savepoint would remember every page
-        // that changes, in memory.
-        let new_python_of = command.new_python_of.clone();
-        let begin_again = |transaction: &Transaction, tool_calls: &[sqlite_fs::Call]| {
-            waited.write(transaction)?;
-            new_python_of.as_ref().map(|name| self.begin_python(transaction, name)).transpose()?;
-            history::record_again(transaction, tool_calls)
-        };
+        let restarted = self.begin_python(&transaction, &command)?;
 
         let outside =
             Outside { tools: Arc::clone(&self.tools), run: id, session: session.clone(), reaping: Arc::clone(&self.reaping) };
-        let (meter, transaction, mut overlay, mut output) =
-            self.execute(&mut command, &request, meter, transaction, outside, start)?;
+        let (meter, mut view, mut output) = self.execute(&mut command, &request, meter, transaction, outside, start)?;
         let rolled_back = command.rollback_on_failure && !output.status.success();
         if rolled_back {
-            let tool_calls = history::tool_calls(&transaction, id)?;
-            transaction.restart()?;
-            uninterrupted(|| begin_again(&transaction, &tool_calls))?;
-            overlay = OverlayChanges::default();
+            view = self.begin_again(view.into_transaction(), &command, true)?;
         }
         // A call that was stopped or taken back leaves its session where it was.
         if let (Some(name), Some(state)) = (&command.session, session.and_then(|session| Arc::into_inner(session)?.into_left()))
             && !rolled_back
             && output.status.limit().is_none()
         {
-            match uninterrupted(|| Ok(transaction.sessions().set(name, session::shell::SHELL, &state)?)) {
+            match uninterrupted(|| Ok(view.transaction().sessions().set(name, session::shell::SHELL, &state)?)) {
                 // What the command did is kept; its session stays where it was, and the status says why.
                 Err(Error::Database(sqlite_fs::Error::Quota { allowed, needed, .. })) => {
                     let (value, used) = (ByteSize(allowed).to_string(), ByteSize(needed).to_string());
@@ -218,24 +203,45 @@ impl Sandbox {
         }
         output.run = id;
         output.restarted = restarted;
-        uninterrupted(|| record(&self.database, &transaction, &overlay, &output))?;
+        uninterrupted(|| self.record(&view, &output))?;
         if is_overdue(&output) {
-            transaction.leave_log()?;
+            view.transaction().leave_log()?;
         }
         if self.database.settling().is_zero() {
             // It takes no longer than rolling back would.
-            transaction.commit()?;
+            view.into_transaction().commit()?;
             return Ok(output);
         }
-        let tool_calls = uninterrupted(|| history::tool_calls(&transaction, id))?;
-        if let Some(transaction) = transaction.commit_by(meter.end() + COMMIT_SLACK)? {
+        if let Some(transaction) = view.into_transaction().commit_by(meter.end() + COMMIT_SLACK)? {
             output.status = ExitStatus::Limit(meter.too_late_to_store());
-            uninterrupted(|| begin_again(&transaction, &tool_calls))?;
-            uninterrupted(|| record(&self.database, &transaction, &OverlayChanges::default(), &output))?;
-            transaction.leave_log()?;
-            transaction.commit()?;
+            let view = self.begin_again(transaction, &command, false)?;
+            uninterrupted(|| self.record(&view, &output))?;
+            view.transaction().leave_log()?;
+            view.into_transaction().commit()?;
         }
         Ok(output)
+    }
+
+    // Waits for the command that runs; one that is killed meanwhile gives up.
+    fn turn(&self, command: &Command) -> Result<Transaction, Error> {
+        let until = clock::now() + TURN;
+        loop {
+            let now = clock::now();
+            match self.database.begin(Some(until.min(now + TURN_STEP))) {
+                Err(sqlite_fs::Error::Busy) if now < until && !command.is_killed() => {}
+                begun => return Ok(begun?),
+            }
+        }
+    }
+
+    // What a command wrote before it began, once all that it did is taken back. (A savepoint would remember every page that
+    // changes, in memory.)
+    fn begin_again(&self, transaction: Transaction, command: &Command, is_to_do: bool) -> Result<View<Transaction>, Error> {
+        if is_to_do {
+            transaction.restart()?;
+        }
+        uninterrupted(|| self.begin_python(&transaction, command))?;
+        Ok(View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?)
     }
 
     fn execute(
@@ -246,7 +252,7 @@ impl Sandbox {
         transaction: Transaction,
         outside: Outside,
         start: impl FnOnce(&Arc<Tree>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
-    ) -> Result<(Meter, Transaction, OverlayChanges, Output), Error> {
+    ) -> Result<(Meter, View<Transaction>, Output), Error> {
         let (clock, random) = match command.seed {
             Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
@@ -255,13 +261,8 @@ impl Sandbox {
             transaction.set_clock(Some(clock))?;
         }
         let descriptors_limit = meter.limits().descriptors;
-        let vfs = Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?;
-        let vfs = vfs.with_alias(self.root_alias.clone()).for_guests()?;
-        let vfs = match self.world {
-            Some(world) => vfs.with_world(world),
-            None => vfs,
-        };
-        let tree = Tree::new(self.host.clone(), meter, Arc::new(vfs), clock, random, outside);
+        let view = View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?.for_guests()?;
+        let tree = Tree::new(self.host.clone(), meter, Arc::new(view), clock, random, outside);
         tree.charge_files_in_memory()?;
         let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
         command.killer.attach(&tree);
@@ -281,10 +282,9 @@ impl Sandbox {
         tree.finish();
         drop(ticking);
         command.killer.detach();
-        let overlay = tree.vfs.overlay_changes();
-        let (meter, transaction) = Tree::take_apart(tree)?;
+        let (meter, view) = Tree::take_apart(tree)?;
         if command.seed.is_some() {
-            transaction.set_clock(None)?;
+            view.transaction().set_clock(None)?;
         }
         let status = match (meter.reached(), started) {
             (Some(reached), _) => ExitStatus::Limit(reached.clone()),
@@ -293,12 +293,52 @@ impl Sandbox {
         };
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
-        Ok((
-            meter,
-            transaction,
-            overlay,
-            Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false },
-        ))
+        let output = Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false };
+        Ok((meter, view, output))
+    }
+
+    fn record(&self, view: &View<Transaction>, output: &Output) -> Result<(), Error> {
+        let code = i32::from(output.status.code());
+        let result = serde_json::json!({ "exitCode": code }).to_string();
+        let limit = output.status.limit().map(LimitReached::to_string);
+        let usage = serde_json::to_string(&output.usage).unwrap_or_default();
+        let time = if is_overdue(output) { history::CHANGES_TIME_OVERDUE } else { history::CHANGES_TIME };
+        let changes = history::changes_json(&self.recorder, &self.scope, view, time)?;
+        view.transaction().calls().finish(
+            output.run,
+            &Outcome {
+                result: Some(&result),
+                error: None,
+                stdout: &output.stdout,
+                stderr: &output.stderr,
+                stdout_truncated: output.stdout_truncated,
+                stderr_truncated: output.stderr_truncated,
+                exit_code: Some(code),
+                limit: limit.as_deref(),
+                usage: Some(&usage),
+                changes: changes.as_deref(),
+            },
+        )?;
+        Ok(())
+    }
+
+    /// The last committed state of the files: waits for nobody.
+    fn now(&self) -> Result<View<Reader>, Error> {
+        self.recorder.now(&self.scope)
+    }
+
+    /// Changes something in one transaction with its row of the history.
+    fn change<T>(&self, call: LibraryCall, work: impl FnOnce(&Ongoing<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.recorder.change(&self.scope, call, work)
+    }
+
+    /// The same for a call whose answer is worth recording.
+    fn change_answering<T>(
+        &self,
+        call: LibraryCall,
+        work: impl FnOnce(&Ongoing<'_>) -> Result<(T, serde_json::Value), Error>,
+    ) -> Result<T, Error> {
+        self.recorder.change_answering(&self.scope, call, work)
     }
 
     /// The engine behind it, which other sandboxes can share.
@@ -316,7 +356,7 @@ impl Sandbox {
     /// The sandbox's key-value store.
     #[must_use]
     pub fn kv(&self) -> Kv<'_> {
-        Kv::new(&self.recorded, self.limits.value)
+        Kv::new(self)
     }
 
     /// The last `limit` rows of the history, newest first, without their output.
@@ -344,7 +384,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn history_with(&self, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         history::list(&self.database, filter)
     }
 
@@ -354,7 +394,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         history::get(&self.database, run)
     }
 
@@ -420,8 +460,9 @@ impl Sandbox {
         Ok(Arc::new(KeptState::new(last.as_deref(), command.surroundings.cwd.is_some(), self.limits.value.0)))
     }
 
-    // Notes that a session has a Python, and says whether it had one before.
-    fn begin_python(&self, transaction: &Transaction, name: &str) -> Result<bool, Error> {
+    // Notes that a session has a Python, if the command begins one, and says whether it had one before.
+    fn begin_python(&self, transaction: &Transaction, command: &Command) -> Result<bool, Error> {
+        let Some(name) = &command.new_python_of else { return Ok(false) };
         let had_one = transaction.sessions().get(name, session::PYTHON)?.is_some();
         if !had_one {
             transaction.sessions().set(name, session::PYTHON, &[])?;
@@ -480,29 +521,4 @@ fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
 
 fn is_overdue(output: &Output) -> bool {
     output.status.limit().is_some_and(|reached| reached.limit == LimitName::Wall)
-}
-
-fn record(database: &Database, transaction: &Transaction, overlay: &OverlayChanges, output: &Output) -> Result<(), Error> {
-    let code = i32::from(output.status.code());
-    let result = serde_json::json!({ "exitCode": code }).to_string();
-    let limit = output.status.limit().map(LimitReached::to_string);
-    let usage = serde_json::to_string(&output.usage).unwrap_or_default();
-    let time = if is_overdue(output) { history::CHANGES_TIME_OVERDUE } else { history::CHANGES_TIME };
-    let changes = history::changes_json(database, transaction, overlay, time)?;
-    transaction.calls().finish(
-        output.run,
-        &Outcome {
-            result: Some(&result),
-            error: None,
-            stdout: &output.stdout,
-            stderr: &output.stderr,
-            stdout_truncated: output.stdout_truncated,
-            stderr_truncated: output.stderr_truncated,
-            exit_code: Some(code),
-            limit: limit.as_deref(),
-            usage: Some(&usage),
-            changes: changes.as_deref(),
-        },
-    )?;
-    Ok(())
 }

@@ -8,10 +8,14 @@ use std::ffi::CStr;
 
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
-use crate::error::{Error, Fault};
+use crate::error::{Error, Fault, FsError};
 use crate::rows::{self, join, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
+
+/// Bytes of texts of finished calls that are kept in memory while a transaction is taken back; calls beyond that keep their
+/// numbers, names and times alone.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// How a call ends without `finish`.
 const INTERRUPTION: Outcome<'static> = Outcome {
@@ -158,6 +162,10 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
+    pub(crate) fn id(&self) -> i64 {
+        self.id
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.command.len() + 128);
         bytes.extend_from_slice(&self.id.to_le_bytes());
@@ -228,6 +236,7 @@ impl Store {
             Some(id) => id,
             None => self.run(|store| Ok(rows::next_call(&store.connection)?))?,
         };
+        self.first_call.get_or_insert(id);
         Ok(OpenCall {
             id,
             started,
@@ -288,6 +297,39 @@ impl Store {
         Ok(inserted?)
     }
 
+    /// The calls that this transaction has recorded so far, but for the one with this number.
+    pub(crate) fn recorded_calls(&mut self, but: Option<i64>) -> Result<Vec<Call>, Error> {
+        // Most transactions record one, and that is the one.
+        let Some(first) = self.first_call.filter(|first| but != Some(*first) || self.next_call > Some(*first + 1)) else {
+            return Ok(Vec::new());
+        };
+        let mut calls = again_if_interrupted(|| self.run(|store| Ok(since(&store.connection, first)?)))?;
+        calls.retain(|call| Some(call.id) != but);
+        let mut room = KEPT_BYTES;
+        for call in &mut calls {
+            let texts = [&call.parameters, &call.result, &call.error].into_iter().flatten().map(String::len).sum::<usize>();
+            let command = call.run.as_ref().map_or(0, |run| run.command.len());
+            match room.checked_sub(texts + command) {
+                Some(left) => room = left,
+                None => (call.parameters, call.result, call.run) = (None, None, None),
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Records calls again that were taken back, under their own numbers: what they asked for was done all the same.
+    pub(crate) fn restore_calls(&mut self, calls: Vec<Call>) -> Result<(), Error> {
+        for call in calls {
+            let command = call.run.map(|run| run.command).unwrap_or_default();
+            let open = OpenCall { id: call.id, started: call.started, name: call.name, parameters: call.parameters, command };
+            let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
+            let (completed, interrupted) = (call.completed.unwrap_or(call.started), call.status == CallStatus::Interrupted);
+            self.first_call = Some(self.first_call.map_or(call.id, |first| first.min(call.id)));
+            again_if_interrupted(|| self.run(|store| store.insert_call(open.clone(), &outcome, completed, interrupted)))?;
+        }
+        Ok(())
+    }
+
     /// Records what was begun and not finished; the last thing a transaction does.
     pub(crate) fn interrupt_calls(&mut self) -> Result<(), Fault> {
         let open = std::mem::take(&mut self.open_calls);
@@ -296,6 +338,14 @@ impl Store {
             self.run(|store| store.insert_call(call, &INTERRUPTION, now, true))?;
         }
         Ok(())
+    }
+}
+
+// A deadline may have interrupted the database just before its last operation ended: the interruption then meets this one.
+fn again_if_interrupted<T>(mut work: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+    match work() {
+        Err(fault) if fault.as_fs() == FsError::Interrupted => work(),
+        result => result,
     }
 }
 
@@ -369,6 +419,14 @@ pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
     let before = filter.before.unwrap_or(i64::MAX);
     let calls = statement.query_map(params![before, filter.since, filter.name, filter.text, limit], call)?;
     calls.collect()
+}
+
+/// The calls from a number on, oldest first, without their output.
+fn since(connection: &Connection, first: i64) -> rusqlite::Result<Vec<Call>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, NULL, NULL FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id>=?1 ORDER BY t.id"
+    ))?;
+    statement.query_map([first], call)?.collect()
 }
 
 pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<Call>> {

@@ -124,7 +124,7 @@ impl Reader {
             match stat.file_type() {
                 FileType::Directory => {}
                 // Its mode says what it is, and there is nothing in it.
-                FileType::Fifo => {}
+                FileType::Fifo | FileType::Device => {}
                 FileType::Symlink => words.bytes(self.fs().read_link(&path)?.as_bytes()),
                 FileType::File => match known.get(&stat.ino) {
                     Some(first) => words.number(*first),

@@ -1,58 +1,84 @@
-//! Operations on paths, named as in `std::fs`, for a transaction or (the reading ones) for a reader.
+//! Operations on paths, named as in `std::fs`, over any tree of files: rows, or rows that are joined with other trees.
+
+mod volume;
 
 use crate::error::{Error, FsError};
-use crate::node::{Entry, FileType, Ino, ROOT, Stat};
-use crate::path::{self, Bounds, Last, Open, Opened, Resolved, Tree};
-use crate::transaction::Transaction;
+use crate::node::{Entry, FileType, Stat};
+use crate::path::{Bounds, Last, Open, Opened, Resolved};
+
+pub use volume::{Owner, Volume, VolumeMut};
 
 /// Entries fetched at a time.
 const READDIR_STEP: usize = 1024;
-
-/// What path operations need beside the walk.
-pub trait Volume: Tree<Node = Ino> {
-    /// The attributes of an inode.
-    fn stat(&self, ino: Ino) -> Result<Stat, FsError>;
-
-    /// Reads from `offset`.
-    fn read(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
-
-    /// At most `limit` entries after `cookie`.
-    fn readdir(&self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError>;
-
-    /// Runs several operations on one state.
-    fn at_once<T>(&self, work: impl FnOnce() -> Result<T, FsError>) -> Result<T, FsError>
-    where
-        Self: Sized,
-    {
-        work()
-    }
-}
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Operations on paths.
-pub struct Fs<'a, V> {
+pub struct Fs<'a, V: Volume> {
     volume: &'a V,
-    cwd: Ino,
-    uid: u32,
-    gid: u32,
+    cwd: V::Node,
+    owner: Owner,
+    is_over: Option<&'a dyn Fn() -> bool>,
+}
+
+/// What a [visit](Fs::visit) does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Goes on, into the directory if it is one.
+    Enter,
+    /// Goes on beside it.
+    Skip,
+    /// Ends.
+    Stop,
+}
+
+/// What a [visit](Fs::visit) has come to.
+#[derive(Debug)]
+pub struct Visited<'p, N> {
+    /// Its path, beginning with the path that the visit began at.
+    pub path: &'p str,
+    /// Levels below the beginning: 1 and more.
+    pub depth: usize,
+    /// What it is.
+    pub kind: FileType,
+    /// Its node.
+    pub node: N,
+    /// Whether the visit leaves it out: it is shown and never entered.
+    pub is_left_out: bool,
+}
+
+/// A directory that a visit is in, with the names that it has not come to yet.
+struct Entered<N> {
+    path: String,
+    node: N,
+    names: std::vec::IntoIter<Entry>,
 }
 
 impl<'a, V: Volume> Fs<'a, V> {
-    pub(crate) fn new(volume: &'a V) -> Self {
-        Self { volume, cwd: ROOT, uid: 0, gid: 0 }
+    /// The files of a volume.
+    #[must_use]
+    pub fn new(volume: &'a V) -> Self {
+        Self { volume, cwd: volume.root(), owner: Owner::default(), is_over: None }
     }
 
     /// Where relative paths start; the root unless told.
     #[must_use]
-    pub fn cwd(mut self, dir: Ino) -> Self {
+    pub fn cwd(mut self, dir: V::Node) -> Self {
         self.cwd = dir;
         self
     }
 
     /// Who owns what is created.
     #[must_use]
-    pub fn owner(mut self, uid: u32, gid: u32) -> Self {
-        self.uid = uid;
-        self.gid = gid;
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// Ends operations on many files with [`FsError::Interrupted`] once this is so.
+    #[must_use]
+    pub fn until(mut self, is_over: &'a dyn Fn() -> bool) -> Self {
+        self.is_over = Some(is_over);
         self
     }
 
@@ -60,28 +86,55 @@ impl<'a, V: Volume> Fs<'a, V> {
         self.volume.at_once(work).map_err(|source| Error::Fs { operation, path: path.to_owned(), source })
     }
 
-    fn resolve(&self, path: &str, last: Last) -> Result<Resolved<Ino>, FsError> {
-        path::resolve(self.volume, ROOT, self.cwd, path, last)
+    fn go_on(&self) -> Result<(), FsError> {
+        if self.is_over.is_some_and(|is_over| is_over()) { Err(FsError::Interrupted) } else { Ok(()) }
     }
 
-    fn find(&self, path: &str, last: Last) -> Result<(Ino, FileType), FsError> {
+    fn resolve(&self, path: &str, last: Last) -> Result<Resolved<V::Node>, FsError> {
+        self.volume.resolve(self.cwd, path, last)
+    }
+
+    fn find(&self, path: &str, last: Last) -> Result<(V::Node, FileType), FsError> {
         self.resolve(path, last)?.existing()
+    }
+
+    // A file to read, and its size.
+    fn file(&self, path: &str) -> Result<(V::Node, u64), FsError> {
+        match self.find(path, Last::Follow)? {
+            (_, FileType::Directory) => Err(FsError::IsDirectory),
+            (node, _) => Ok((node, self.volume.stat(node)?.size)),
+        }
     }
 
     /// The whole content of a file.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.act("read", path, || {
-            let (ino, kind) = self.find(path, Last::Follow)?;
-            if kind == FileType::Directory {
-                return Err(FsError::IsDirectory);
-            }
-            let size = usize::try_from(self.volume.stat(ino)?.size).map_err(|_| FsError::FileTooBig)?;
+            let (node, size) = self.file(path)?;
+            let size = usize::try_from(size).map_err(|_| FsError::FileTooBig)?;
             let mut bytes = Vec::new();
             bytes.try_reserve_exact(size).map_err(|_| FsError::FileTooBig)?;
             bytes.resize(size, 0);
-            let read = self.volume.read(ino, 0, &mut bytes)?;
+            let read = self.volume.read(node, 0, &mut bytes)?;
             bytes.truncate(read);
             Ok(bytes)
+        })
+    }
+
+    /// Gives the content of a file from an offset piece by piece, until `take` answers `false`; returns the file's size.
+    pub fn read_pieces(&self, path: &str, from: u64, mut take: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
+        self.act("read", path, || {
+            let (node, size) = self.file(path)?;
+            let mut buffer = vec![0; PIECE_BYTES];
+            let mut offset = from;
+            loop {
+                let read = self.volume.read(node, offset, &mut buffer)?;
+                let piece = buffer.get(..read).unwrap_or_default();
+                if piece.is_empty() || !take(piece) {
+                    return Ok(size);
+                }
+                offset += read as u64;
+                self.go_on()?;
+            }
         })
     }
 
@@ -112,34 +165,101 @@ impl<'a, V: Volume> Fs<'a, V> {
 
     /// The entries of a directory, sorted by name.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.act("list", path, || {
-            let (ino, kind) = self.find(path, Last::Follow)?;
-            if kind != FileType::Directory {
-                return Err(FsError::NotDirectory);
-            }
-            let mut entries = self.entries(ino)?;
-            entries.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(entries)
+        self.act("list", path, || match self.find(path, Last::Follow)? {
+            (node, FileType::Directory) => self.entries(node),
+            _ => Err(FsError::NotDirectory),
         })
     }
 
-    fn entries(&self, dir: Ino) -> Result<Vec<Entry>, FsError> {
+    fn entries(&self, dir: V::Node) -> Result<Vec<Entry>, FsError> {
         let mut entries = Vec::new();
+        let mut cookie = 0;
         loop {
-            let cookie = entries.last().map_or(0, |entry: &Entry| entry.cookie);
             let step = self.volume.readdir(dir, cookie, READDIR_STEP)?;
-            let end = step.len() < READDIR_STEP;
-            if entries.is_empty() && end {
-                return Ok(step);
+            let Some(last) = step.last() else { break };
+            cookie = last.cookie;
+            let is_end = step.len() < READDIR_STEP;
+            if entries.is_empty() {
+                entries = step;
+            } else {
+                entries.extend(step);
             }
-            entries.extend(step);
-            if end {
-                return Ok(entries);
+            if is_end && !self.volume.is_joined(dir) {
+                break;
             }
+            self.go_on()?;
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// Visits everything below a directory, each directory before what is in it, names in order, links not followed, until
+    /// `visit` answers [`Step::Stop`]. What the volume [leaves out](Volume::is_left_out) is entered only from inside.
+    ///
+    /// A directory that is met twice is reported as damage, with its path.
+    pub fn visit<E: From<Error>>(
+        &self,
+        top: &str,
+        mut visit: impl FnMut(&Visited<'_, V::Node>) -> Result<Step, E>,
+    ) -> Result<(), E> {
+        let mut at = top.to_owned();
+        let mut refused = None;
+        let work = || {
+            let (node, kind) = self.find(top, Last::Follow)?;
+            if kind != FileType::Directory {
+                return Err(FsError::NotDirectory);
+            }
+            self.visit_from(node, &mut at, |visited| match visit(visited) {
+                Ok(step) => step,
+                Err(error) => {
+                    refused = Some(error);
+                    Step::Stop
+                }
+            })
+        };
+        let ended = self.volume.at_once(work).map_err(|source| Error::Fs { operation: "walk", path: at, source });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(ended?),
         }
     }
 
-    /// Everything below a directory, and the path itself first: paths as given, names in order, links not followed.
+    // `at` is where it begins, and then where it is.
+    fn visit_from(
+        &self,
+        top: V::Node,
+        at: &mut String,
+        mut visit: impl FnMut(&Visited<'_, V::Node>) -> Step,
+    ) -> Result<(), FsError> {
+        let is_inside = self.volume.is_left_out(top);
+        let mut bounds = Bounds::default();
+        self.volume.enter(&mut bounds, top, 0)?;
+        let path = at.trim_end_matches('/').to_owned();
+        let mut open = vec![Entered { path, node: top, names: self.entries(top)?.into_iter() }];
+        while let Some(directory) = open.last_mut() {
+            let Some(entry) = directory.names.next() else {
+                open.pop();
+                continue;
+            };
+            self.go_on()?;
+            let node = self.volume.child(directory.node, &entry)?;
+            let is_left_out = !is_inside && self.volume.is_left_out(node);
+            *at = format!("{}/{}", directory.path, entry.name);
+            let depth = open.len();
+            match visit(&Visited { path: at, depth, kind: entry.kind, node, is_left_out }) {
+                Step::Enter if entry.kind == FileType::Directory && !is_left_out => {
+                    self.volume.enter(&mut bounds, node, depth)?;
+                    let names = self.entries(node)?.into_iter();
+                    open.push(Entered { path: at.clone(), node, names });
+                }
+                Step::Enter | Step::Skip => {}
+                Step::Stop => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything below a path, and the path itself first: paths as given, names in order, links not followed.
     ///
     /// A directory that is met twice is reported as damage, with its path.
     pub fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Error> {
@@ -147,67 +267,79 @@ impl<'a, V: Volume> Fs<'a, V> {
         self.volume.at_once(|| self.walk_from(path, &mut at)).map_err(|source| Error::Fs { operation: "walk", path: at, source })
     }
 
-    // `at` is where it is, for the error.
     fn walk_from(&self, path: &str, at: &mut String) -> Result<Vec<(String, Stat)>, FsError> {
-        let (top, _) = self.find(path, Last::NoFollow)?;
-        let mut bounds = Bounds::default();
-        let mut found = Vec::new();
-        let mut left = vec![(path.to_owned(), top, 0)];
-        while let Some((path, ino, depth)) = left.pop() {
-            at.clone_from(&path);
-            let stat = self.volume.stat(ino)?;
-            if stat.is_dir() {
-                bounds.enter(ino, depth)?;
-                let mut entries = self.entries(ino)?;
-                entries.sort_by(|a, b| b.name.cmp(&a.name));
-                let slash = if path.ends_with('/') { "" } else { "/" };
-                for entry in entries {
-                    let path = format!("{path}{slash}{}", entry.name);
-                    bounds.keep(&path)?;
-                    left.push((path, entry.ino, depth + 1));
+        let (top, kind) = self.find(path, Last::NoFollow)?;
+        let mut found = vec![(path.to_owned(), self.volume.stat(top)?)];
+        if kind != FileType::Directory {
+            return Ok(found);
+        }
+        let (mut bounds, mut failed) = (Bounds::<V::Node>::default(), None);
+        self.visit_from(top, at, |visited| {
+            if visited.is_left_out {
+                return Step::Skip;
+            }
+            let kept = bounds.keep(visited.path).and_then(|()| self.volume.stat(visited.node));
+            match kept {
+                Ok(stat) => {
+                    found.push((visited.path.to_owned(), stat));
+                    Step::Enter
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Step::Stop
                 }
             }
-            found.push((path, stat));
-        }
-        Ok(found)
+        })?;
+        failed.map_or(Ok(found), Err)
     }
 
     /// The target of a symbolic link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
         self.act("read link", path, || match self.find(path, Last::NoFollow)? {
-            (ino, FileType::Symlink) => self.volume.readlink(ino),
+            (node, FileType::Symlink) => self.volume.readlink(node),
             _ => Err(FsError::Invalid),
         })
     }
 }
 
-impl Fs<'_, Transaction> {
-    /// Opens a path as `open(2)` does and returns its inode; `O_TRUNC` empties the file.
-    pub fn open(&self, path: &str, open: &Open, mode: u32) -> Result<Ino, Error> {
-        self.act("open", path, || self.open_node(path, open, mode))
+impl<V: VolumeMut> Fs<'_, V> {
+    /// Opens a path as `open(2)` does and returns its node; `O_TRUNC` empties the file.
+    pub fn open(&self, path: &str, open: &Open, mode: u32) -> Result<V::Node, Error> {
+        self.act("open", path, || self.open_node(path, open, mode).map(|(node, _)| node))
     }
 
-    fn open_node(&self, path: &str, open: &Open, mode: u32) -> Result<Ino, FsError> {
+    // The node, and whether it is new.
+    fn open_node(&self, path: &str, open: &Open, mode: u32) -> Result<(V::Node, bool), FsError> {
         let resolved = self.resolve(path, open.last())?;
-        let ino = match resolved.for_open(open)? {
-            Opened::Existing(ino, _) => ino,
-            Opened::New(name) => return self.volume.create(resolved.parent, name, mode, self.uid, self.gid),
+        let node = match resolved.for_open(open)? {
+            Opened::Existing(node, _) => node,
+            Opened::New(name) => return Ok((self.volume.create(&resolved, name, mode, self.owner)?, true)),
         };
-        self.volume.permit(ino, if open.write || open.truncate { 0o600 } else { 0o400 })?;
+        self.volume.permit(node, if open.write || open.truncate { 0o600 } else { 0o400 })?;
         if open.truncate {
-            self.volume.truncate(ino, 0)?;
+            self.volume.truncate(node, 0)?;
         }
-        Ok(ino)
+        Ok((node, false))
     }
 
-    /// The file at `path`, made if it is missing.
-    fn open_or_create(&self, path: &str) -> Result<Ino, FsError> {
+    /// The file at `path`, made if it is missing, and whether it was.
+    fn open_or_create(&self, path: &str) -> Result<(V::Node, bool), FsError> {
         self.open_node(path, &Open { write: true, create: true, ..Open::default() }, 0o644)
     }
 
-    fn write_all(&self, ino: Ino, mut offset: u64, mut bytes: &[u8]) -> Result<(), FsError> {
+    /// The file at `path`, empty and made if it is missing, and whether it was; to be filled with [`write_at`](Self::write_at).
+    pub fn create(&self, path: &str) -> Result<(V::Node, bool), Error> {
+        self.act("write", path, || {
+            let (node, is_new) = self.open_or_create(path)?;
+            self.volume.truncate(node, 0)?;
+            Ok((node, is_new))
+        })
+    }
+
+    /// Writes all bytes at an offset of a file.
+    pub fn write_at(&self, file: V::Node, mut offset: u64, mut bytes: &[u8]) -> Result<(), FsError> {
         while !bytes.is_empty() {
-            let written = self.volume.write(ino, offset, bytes)?;
+            let written = self.volume.write(file, offset, bytes)?;
             offset += written as u64;
             bytes = bytes.get(written..).unwrap_or_default();
         }
@@ -217,163 +349,181 @@ impl Fs<'_, Transaction> {
     /// Replaces the content of a file, made if it is missing.
     pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.act("write", path, || {
-            let ino = self.open_or_create(path)?;
-            self.volume.truncate(ino, 0)?;
-            self.write_all(ino, 0, bytes.as_ref())
+            let (node, _) = self.open_or_create(path)?;
+            self.volume.truncate(node, 0)?;
+            self.write_at(node, 0, bytes.as_ref())
         })
     }
 
     /// Adds to the end of a file, made if it is missing.
     pub fn append(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.act("append to", path, || {
-            let ino = self.open_or_create(path)?;
-            let size = self.volume.stat(ino)?.size;
-            self.write_all(ino, size, bytes.as_ref())
+            let (node, _) = self.open_or_create(path)?;
+            let size = self.volume.stat(node)?.size;
+            self.write_at(node, size, bytes.as_ref())
         })
     }
 
     /// A new directory.
     pub fn create_dir(&self, path: &str) -> Result<(), Error> {
-        self.act("create directory", path, || {
-            let resolved = self.resolve(path, Last::Entry)?;
-            self.volume.mkdir(resolved.parent, resolved.for_mkdir()?, 0o755, self.uid, self.gid).map(drop)
-        })
+        self.act("create directory", path, || self.volume.mkdir_at(self.cwd, path, 0o755, self.owner).map(drop))
     }
 
     /// A new directory and the ones above it that are missing.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.act("create directory", path, || {
-            for end in path.char_indices().filter(|(_, c)| *c == '/').map(|(at, _)| at).chain([path.len()]) {
-                let Some(part) = path.get(..end).filter(|part| !part.is_empty()) else { continue };
-                let resolved = self.resolve(part, Last::Follow)?;
-                match resolved.node {
-                    Some((_, FileType::Directory)) => {}
-                    Some(_) => return Err(FsError::Exists),
-                    None => {
-                        let name = resolved.for_mkdir()?;
-                        self.volume.mkdir(resolved.parent, name, 0o755, self.uid, self.gid)?;
-                    }
-                }
-            }
-            Ok(())
-        })
+        self.act("create directory", path, || self.make_directories(path))
     }
 
-    /// Removes a file or symbolic link.
-    pub fn remove_file(&self, path: &str) -> Result<(), Error> {
-        self.act("remove", path, || {
-            let resolved = self.resolve(path, Last::Entry)?;
-            self.volume.unlink(resolved.parent, resolved.for_unlink()?)
-        })
+    /// The directories above a path that are missing.
+    pub fn create_parents(&self, path: &str) -> Result<(), Error> {
+        match path.trim_end_matches('/').rsplit_once('/') {
+            Some((parent, _)) if !parent.is_empty() => self.create_dir_all(parent),
+            _ => Ok(()),
+        }
     }
 
-    /// Removes an empty directory.
-    pub fn remove_dir(&self, path: &str) -> Result<(), Error> {
-        self.act("remove", path, || {
-            let resolved = self.resolve(path, Last::Entry)?;
-            self.volume.rmdir(resolved.parent, resolved.for_rmdir()?)
-        })
-    }
-
-    /// Removes a directory and everything below it.
-    pub fn remove_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.act("remove", path, || {
-            let resolved = self.resolve(path, Last::Entry)?;
-            let name = resolved.for_rmdir()?;
-            let (top, _) = resolved.existing()?;
-            self.empty(top)?;
-            self.volume.rmdir(resolved.parent, name)
-        })
-    }
-
-    /// Removes everything in a directory, without recursion: trees are as deep as a guest likes.
-    fn empty(&self, top: Ino) -> Result<(), FsError> {
-        let mut stack = vec![(top, String::new())];
-        while let Some((dir, _)) = stack.last() {
-            let dir = *dir;
-            let entries = self.volume.readdir(dir, 0, READDIR_STEP)?;
-            let mut below = None;
-            for entry in &entries {
-                if entry.kind == FileType::Directory {
-                    below = Some((entry.ino, entry.name.clone()));
-                    break;
-                }
-                self.volume.unlink(dir, &entry.name)?;
-            }
-            if let Some(below) = below {
-                match self.volume.rmdir(dir, &below.1) {
-                    Ok(()) => {}
-                    // One that is above itself would be emptied for ever.
-                    Err(FsError::NotEmpty) if stack.iter().any(|(dir, _)| *dir == below.0) => return Err(FsError::Damaged),
-                    Err(FsError::NotEmpty) => stack.push(below),
-                    Err(error) => return Err(error),
-                }
-            } else if entries.is_empty() {
-                let name = stack.pop().map(|(_, name)| name).unwrap_or_default();
-                if let Some((parent, _)) = stack.last() {
-                    self.volume.rmdir(*parent, &name)?;
-                }
+    fn make_directories(&self, path: &str) -> Result<(), FsError> {
+        for end in path.char_indices().filter(|(_, c)| *c == '/').map(|(at, _)| at).chain([path.len()]) {
+            let Some(part) = path.get(..end).filter(|part| !part.is_empty()) else { continue };
+            let resolved = self.resolve(part, Last::Follow)?;
+            match resolved.node {
+                Some((_, FileType::Directory)) => {}
+                Some(_) => return Err(FsError::Exists),
+                None => drop(self.volume.mkdir(&resolved, resolved.for_mkdir()?, 0o755, self.owner)?),
             }
         }
         Ok(())
     }
 
+    /// Removes a file or symbolic link.
+    pub fn remove_file(&self, path: &str) -> Result<(), Error> {
+        self.act("remove", path, || self.volume.unlink_at(self.cwd, path))
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, path: &str) -> Result<(), Error> {
+        self.act("remove", path, || self.volume.rmdir_at(self.cwd, path))
+    }
+
+    /// Removes a directory and everything below it; returns how many entries that were.
+    pub fn remove_dir_all(&self, path: &str) -> Result<usize, Error> {
+        self.act("remove", path, || {
+            let resolved = self.resolve(path, Last::Entry)?;
+            let name = resolved.for_rmdir()?;
+            let (top, _) = resolved.existing()?;
+            let removed = self.empty(top)?;
+            self.volume.rmdir(&resolved, name)?;
+            Ok(removed + 1)
+        })
+    }
+
+    /// Removes a file, a link, or a directory with everything below it; returns how many entries that were.
+    pub fn remove(&self, path: &str) -> Result<usize, Error> {
+        let is_directory = self.act("remove", path, || Ok(self.find(path, Last::NoFollow)?.1 == FileType::Directory))?;
+        if is_directory { self.remove_dir_all(path) } else { self.remove_file(path).map(|()| 1) }
+    }
+
+    /// Removes everything in a directory, without recursion: trees are as deep as a guest likes.
+    fn empty(&self, top: V::Node) -> Result<usize, FsError> {
+        let mut removed = 0;
+        let mut stack = vec![(top, Resolved::entry(top, String::new(), (top, FileType::Directory)))];
+        while let Some((dir, _)) = stack.last() {
+            let dir = *dir;
+            let entries = self.volume.readdir(dir, 0, READDIR_STEP)?;
+            let is_empty = entries.is_empty();
+            let mut below = None;
+            for entry in entries {
+                self.go_on()?;
+                let node = self.volume.child(dir, &entry)?;
+                let at = Resolved::entry(dir, entry.name.clone(), (node, entry.kind));
+                if entry.kind == FileType::Directory {
+                    below = Some((node, at));
+                    break;
+                }
+                self.volume.unlink(&at, &entry.name)?;
+                removed += 1;
+            }
+            if let Some((node, at)) = below {
+                match self.volume.rmdir(&at, at.for_rmdir()?) {
+                    Ok(()) => removed += 1,
+                    // One that is above itself would be emptied for ever.
+                    Err(FsError::NotEmpty) if stack.iter().any(|(dir, _)| *dir == node) => return Err(FsError::Damaged),
+                    Err(FsError::NotEmpty) => stack.push((node, at)),
+                    Err(error) => return Err(error),
+                }
+            } else if is_empty {
+                let emptied = stack.pop();
+                if let Some((_, at)) = emptied.filter(|_| !stack.is_empty()) {
+                    self.volume.rmdir(&at, at.for_rmdir()?)?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
     /// Moves `from` to `to`, replacing what is there.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.act("rename", from, || {
-            let old = self.resolve(from, Last::Entry)?;
-            let new = self.resolve(to, Last::Entry)?;
-            let (old_name, new_name) = old.for_rename(&new)?;
-            self.volume.rename(old.parent, old_name, new.parent, new_name)
-        })
+        self.act("rename", from, || self.volume.rename_at(self.cwd, from, self.cwd, to))
     }
 
     /// Copies a file's content and permissions.
     pub fn copy(&self, from: &str, to: &str) -> Result<u64, Error> {
-        let stat = self.metadata(from)?;
-        self.act("copy", from, || {
-            if stat.is_dir() {
-                return Err(FsError::IsDirectory);
+        self.act("copy", from, || self.copy_file(from, to))
+    }
+
+    fn copy_file(&self, from: &str, to: &str) -> Result<u64, FsError> {
+        let (source, size) = self.file(from)?;
+        let mode = self.volume.stat(source)?.mode;
+        let (target, _) = self.open_or_create(to)?;
+        if target == source {
+            return Ok(size);
+        }
+        self.volume.truncate(target, 0)?;
+        let mut buffer = vec![0; PIECE_BYTES];
+        let mut offset = 0;
+        loop {
+            let read = self.volume.read(source, offset, &mut buffer)?;
+            if read == 0 {
+                break;
             }
-            let ino = self.open_or_create(to)?;
-            if ino == stat.ino {
-                return Ok(stat.size);
-            }
-            self.volume.truncate(ino, 0)?;
-            let mut buffer = vec![0; crate::format::CHUNK_BYTES];
-            let mut offset = 0;
-            loop {
-                let read = self.volume.read(stat.ino, offset, &mut buffer)?;
-                if read == 0 {
-                    break;
+            self.write_at(target, offset, buffer.get(..read).unwrap_or_default())?;
+            offset += read as u64;
+            self.go_on()?;
+        }
+        self.volume.chmod(target, mode)?;
+        Ok(offset)
+    }
+
+    /// Copies a directory and everything below it into a directory, made if it is missing. Pipes are left out.
+    pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
+        let walked = self.walk(from)?;
+        for (path, stat) in walked {
+            let target = format!("{to}{}", path.get(from.len()..).unwrap_or_default());
+            self.act("copy", &path, || match stat.file_type() {
+                FileType::Directory => {
+                    self.make_directories(&target)?;
+                    self.volume.chmod(self.find(&target, Last::Follow)?.0, stat.mode)
                 }
-                self.write_all(ino, offset, buffer.get(..read).unwrap_or_default())?;
-                offset += read as u64;
-            }
-            self.volume.chmod(ino, stat.mode)?;
-            Ok(offset)
-        })
+                FileType::Symlink => {
+                    let link = self.volume.readlink(self.find(&path, Last::NoFollow)?.0)?;
+                    self.volume.symlink_at(&link, self.cwd, &target, self.owner)
+                }
+                FileType::Fifo | FileType::Device => Ok(()),
+                FileType::File => self.copy_file(&path, &target).map(drop),
+            })?;
+        }
+        Ok(())
     }
 
     /// A new symbolic link at `path` that says `target`.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
-        self.act("create link", path, || {
-            // Linux looks at the target before it walks the path.
-            if target.is_empty() {
-                return Err(FsError::NoEntry);
-            }
-            let resolved = self.resolve(path, Last::Entry)?;
-            self.volume.symlink(resolved.parent, resolved.for_new()?, target, self.uid, self.gid).map(drop)
-        })
+        self.act("create link", path, || self.volume.symlink_at(target, self.cwd, path, self.owner))
     }
 
     /// Another name, `link`, for the file at `original`.
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
-        self.act("link", original, || {
-            let (ino, _) = self.find(original, Last::NoFollow)?;
-            let resolved = self.resolve(link, Last::Entry)?;
-            self.volume.link(ino, resolved.parent, resolved.for_new()?)
-        })
+        self.act("link", original, || self.volume.link_at(self.cwd, original, Last::NoFollow, self.cwd, link))
     }
 
     /// Sets access and modification time in nanoseconds; `None` leaves one as it is.

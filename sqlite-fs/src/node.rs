@@ -11,8 +11,9 @@ pub(crate) const S_IFDIR: u32 = 0o040_000;
 pub(crate) const S_IFREG: u32 = 0o100_000;
 pub(crate) const S_IFLNK: u32 = 0o120_000;
 pub(crate) const S_IFIFO: u32 = 0o010_000;
+const S_IFCHR: u32 = 0o020_000;
 
-/// What an inode is. Only these are stored.
+/// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileType {
     /// A regular file.
@@ -23,6 +24,8 @@ pub enum FileType {
     Symlink,
     /// A pipe with a name. Only the name is stored: what goes through it never reaches the database.
     Fifo,
+    /// A device. Never stored: trees that are joined with a database's may have some.
+    Device,
 }
 
 impl FileType {
@@ -45,6 +48,7 @@ impl FileType {
             Self::Directory => S_IFDIR,
             Self::Symlink => S_IFLNK,
             Self::Fifo => S_IFIFO,
+            Self::Device => S_IFCHR,
         }
     }
 }

@@ -152,6 +152,11 @@ impl<N: Copy> Resolved<N> {
         Self { parent, name: Name::Normal(name.to_owned()), node: None, missing, slash }
     }
 
+    /// An entry that a listing gave.
+    pub(crate) fn entry(parent: N, name: String, node: (N, FileType)) -> Self {
+        Self::found(parent, Name::Normal(name), node, false)
+    }
+
     /// The node, which must exist.
     pub fn existing(&self) -> Result<(N, FileType), FsError> {
         self.node.ok_or(self.missing)

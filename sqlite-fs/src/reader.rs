@@ -52,6 +52,11 @@ impl Reader {
         Ok(self.rows(|connection| Ok(kv::keys_after(connection, prefix, after, most, bytes)?))?)
     }
 
+    /// What a part of a session left.
+    pub fn session(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.rows(|connection| Ok(sessions::get(connection, name, part)?))?)
+    }
+
     /// The names of all sessions, in order.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
         Ok(self.rows(|connection| Ok(sessions::names(connection)?))?)
@@ -145,6 +150,14 @@ impl Tree for Reader {
 }
 
 impl Volume for Reader {
+    fn root(&self) -> Ino {
+        ROOT
+    }
+
+    fn child(&self, _: Ino, entry: &Entry) -> Result<Ino, FsError> {
+        Ok(entry.ino)
+    }
+
     fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
         self.node(ino).map_err(|fault| fault.as_fs())
     }

@@ -15,13 +15,7 @@ pub struct Sessions<'a> {
 impl Sessions<'_> {
     /// What a part of a session left.
     pub fn get(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.transaction.with(|store| {
-            Ok(store.run(|store| {
-                let mut statement =
-                    store.connection.prepare_cached("SELECT state FROM sandlite_session WHERE name=?1 AND part=?2")?;
-                Ok(statement.query_row([name, part], |row| row.get(0)).optional()?)
-            })?)
-        })
+        self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, name, part)?))?))
     }
 
     /// Keeps what a part of a session leaves.
@@ -66,6 +60,16 @@ impl Sessions<'_> {
             Ok(parts > 0)
         })
     }
+}
+
+/// What a part of a session left.
+pub(crate) fn get(connection: &Connection, name: &str, part: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+    // A file that only ever was read may be older than the table.
+    if !connection.table_exists(None, "sandlite_session")? {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached("SELECT state FROM sandlite_session WHERE name=?1 AND part=?2")?;
+    statement.query_row([name, part], |row| row.get(0)).optional()
 }
 
 /// The names of all sessions, in order.

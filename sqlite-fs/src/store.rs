@@ -21,7 +21,7 @@ pub use changes::{Change, ChangeKind};
 pub(crate) use names::SEARCH;
 
 use crate::budget::Budgets;
-use crate::calls::OpenCall;
+use crate::calls::{Call, OpenCall};
 use crate::clock::Clock;
 use crate::error::{self, Error, Fault, FsError};
 use crate::gauge::Gauge;
@@ -94,6 +94,8 @@ pub(crate) struct Store {
     pub(crate) side: Option<Side>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
+    /// The first number that a call of this transaction got.
+    pub(crate) first_call: Option<i64>,
     /// The call that was finished last: open again if the commit is given up.
     pub(crate) last_finished: Option<OpenCall>,
     chunk_bytes: usize,
@@ -190,6 +192,7 @@ impl Store {
             side,
             open_calls: Vec::new(),
             next_call: None,
+            first_call: None,
             last_finished: None,
             chunk_bytes,
             nodes: InoMap::default(),
@@ -361,14 +364,16 @@ impl Store {
         Ok(())
     }
 
-    /// Commits unless that would end after `until`: then everything is taken back but the open calls and the one that was
-    /// finished last, which is open again, and the result is `false`.
+    /// Commits unless that would end after `until`: then everything is taken back but the calls, of which the one that was
+    /// finished last is open again, and the result is `false`.
     pub(crate) fn commit_by(&mut self, until: Instant) -> Result<bool, Error> {
         if self.lost.is_some() || !self.began {
             return self.commit().map(|()| true);
         }
         self.interrupter.clear();
         self.patience.refill();
+        let finished = self.last_finished.clone();
+        let recorded = self.recorded_calls(finished.as_ref().map(OpenCall::id))?;
         self.until = Some(until);
         self.gauge.limit(Some(until));
         let written = self.write_all();
@@ -381,8 +386,7 @@ impl Store {
             }
             // A log that failed for another reason after that moment is tried again by whoever records the call.
             Err(_) if Instant::now() > until => {
-                let finished = self.last_finished.take();
-                self.restart();
+                self.take_back(recorded)?;
                 self.open_calls.extend(finished);
                 Ok(false)
             }
@@ -393,12 +397,18 @@ impl Store {
         }
     }
 
-    /// Takes everything back but the calls that have begun; the transaction goes on from there.
-    pub(crate) fn restart(&mut self) {
+    /// Takes everything back but the calls; the transaction goes on from there.
+    pub(crate) fn restart(&mut self) -> Result<(), Error> {
+        let recorded = self.recorded_calls(None)?;
+        self.take_back(recorded)
+    }
+
+    fn take_back(&mut self, recorded: Vec<Call>) -> Result<(), Error> {
         let (open_calls, next_call) = (std::mem::take(&mut self.open_calls), self.next_call);
         self.rollback();
         self.open_calls = open_calls;
         self.next_call = next_call;
+        self.restore_calls(recorded)
     }
 
     /// Brings the rows to what a commit would store.
@@ -441,6 +451,7 @@ impl Store {
         self.orphan_bytes = 0;
         self.journal = Journal::default();
         self.last_finished = None;
+        self.first_call = None;
         self.number += 1;
         self.gauge.reset();
     }

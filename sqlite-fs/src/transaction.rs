@@ -7,7 +7,7 @@ use crate::calls::Calls;
 use crate::clock::Clock;
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
-use crate::fs::{Fs, Volume};
+use crate::fs::Fs;
 use crate::kv::Kv;
 use crate::memory::MemoryBudget;
 use crate::node::{Entry, FileType, Ino, Stat};
@@ -15,7 +15,6 @@ use crate::path::Tree;
 use crate::quota::Usage;
 use crate::sessions::Sessions;
 use crate::store::{Change, Mark, SEARCH, Store};
-use crate::whiteout::Whiteouts;
 
 /// The single writing transaction, shared by all threads of a command. Dropping it takes everything back.
 pub struct Transaction {
@@ -65,7 +64,7 @@ impl Transaction {
         result
     }
 
-    /// Commits if that can be done by `until`. If not, everything is taken back except the calls that have begun, and the
+    /// Commits if that can be done by `until`. If not, everything is taken back except the calls, and the
     /// transaction is returned to resume from there. The call that was finished last is open again.
     ///
     /// ```
@@ -113,13 +112,10 @@ impl Transaction {
         })
     }
 
-    /// Takes everything back except the calls that have begun. Unlike [`rollback_to`](Self::rollback_to) this needs no memory
-    /// for what was there before.
+    /// Takes everything back except the calls: those that are over stay under their numbers, what they asked for was done. Unlike
+    /// [`rollback_to`](Self::rollback_to) this needs no memory for what was there before.
     pub fn restart(&self) -> Result<(), Error> {
-        self.with(|store| {
-            store.restart();
-            Ok(())
-        })
+        self.with(|store| store.restart())
     }
 
     /// Takes the times of files and calls from another clock until it is told otherwise or ends; `None`: the database's own.
@@ -201,12 +197,6 @@ impl Transaction {
     #[must_use]
     pub fn calls(&self) -> Calls<'_> {
         Calls { transaction: self }
-    }
-
-    /// The paths at which an overlay's base is hidden.
-    #[must_use]
-    pub fn whiteouts(&self) -> Whiteouts<'_> {
-        Whiteouts { transaction: self }
     }
 
     /// The inode behind a name, with its type; `.` and `..` too.
@@ -352,20 +342,6 @@ impl Tree for Transaction {
 
     fn search(&self, dir: Ino) -> Result<(), FsError> {
         self.permit(dir, SEARCH)
-    }
-}
-
-impl Volume for Transaction {
-    fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
-        Self::stat(self, ino)
-    }
-
-    fn read(&self, ino: Ino, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
-        Self::read(self, ino, offset, buffer)
-    }
-
-    fn readdir(&self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
-        Self::readdir(self, dir, cookie, limit)
     }
 }
 

@@ -6,6 +6,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::budget::ENTRY_BYTES;
 use crate::error::{Fault, FsError};
+use crate::fs::Volume;
+use crate::node::Ino;
+use crate::reader::Reader;
 use crate::rows::{self, split};
 use crate::store::Store;
 use crate::transaction::Transaction;
@@ -15,35 +18,52 @@ CREATE TABLE IF NOT EXISTS fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT 
 CREATE INDEX IF NOT EXISTS idx_fs_whiteout_parent ON fs_whiteout(parent_path);
 ";
 
-/// The hidden paths, from inside a transaction.
-pub struct Whiteouts<'a> {
-    pub(crate) transaction: &'a Transaction,
-}
-
-impl Whiteouts<'_> {
+/// The rows of a database: a tree of files, and which paths it hides of a directory that is below it.
+pub trait Rows: Volume<Node = Ino> {
     /// Whether anything is hidden.
-    pub fn any(&self) -> Result<bool, FsError> {
-        self.transaction.run(|store| {
-            Ok(exists(&store.connection, "main")?
-                && store.connection.prepare_cached("SELECT 1 FROM fs_whiteout")?.query_row([], |_| Ok(())).optional()?.is_some())
-        })
-    }
+    fn hides_any(&self) -> Result<bool, FsError>;
 
     /// Whether this very path is hidden.
-    pub fn hides(&self, path: &str) -> Result<bool, FsError> {
-        self.transaction.run(|store| {
-            let found = match store.connection.prepare_cached("SELECT 1 FROM fs_whiteout WHERE path=?1") {
-                Ok(mut statement) => statement.query_row([path], |_| Ok(())).optional()?,
-                Err(_) if !exists(&store.connection, "main")? => None,
-                Err(error) => return Err(error.into()),
-            };
-            Ok(found.is_some())
-        })
+    fn hides(&self, path: &str) -> Result<bool, FsError>;
+}
+
+impl Rows for Transaction {
+    fn hides_any(&self) -> Result<bool, FsError> {
+        self.run(|store| Ok(hides_any(&store.connection)?))
     }
 
+    fn hides(&self, path: &str) -> Result<bool, FsError> {
+        self.run(|store| Ok(hides(&store.connection, path)?))
+    }
+}
+
+impl Rows for Reader {
+    fn hides_any(&self) -> Result<bool, FsError> {
+        self.rows(|connection| Ok(hides_any(connection)?)).map_err(|fault| fault.as_fs())
+    }
+
+    fn hides(&self, path: &str) -> Result<bool, FsError> {
+        self.rows(|connection| Ok(hides(connection, path)?)).map_err(|fault| fault.as_fs())
+    }
+}
+
+fn hides_any(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(exists(connection, "main")?
+        && connection.prepare_cached("SELECT 1 FROM fs_whiteout")?.query_row([], |_| Ok(())).optional()?.is_some())
+}
+
+fn hides(connection: &Connection, path: &str) -> rusqlite::Result<bool> {
+    match connection.prepare_cached("SELECT 1 FROM fs_whiteout WHERE path=?1") {
+        Ok(mut statement) => Ok(statement.query_row([path], |_| Ok(())).optional()?.is_some()),
+        Err(_) if !exists(connection, "main")? => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Transaction {
     /// Hides an absolute path, and with it everything below: what was hidden there one by one is forgotten.
     pub fn hide(&self, path: &str) -> Result<(), FsError> {
-        self.transaction.run(|store| store.hide(path))
+        self.run(|store| store.hide(path))
     }
 }
 
@@ -79,18 +99,18 @@ pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<
 
 #[cfg(test)]
 mod tests {
-    use crate::Database;
+    use crate::{Database, Rows};
 
     #[test]
     fn a_hidden_directory_stands_for_what_is_below_it() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
-        assert!(!transaction.whiteouts().any().unwrap());
-        assert!(!transaction.whiteouts().hides("/w/d").unwrap());
-        transaction.whiteouts().hide("/w/d/file").unwrap();
-        transaction.whiteouts().hide("/w/d").unwrap();
-        assert!(transaction.whiteouts().hides("/w/d").unwrap());
-        assert!(!transaction.whiteouts().hides("/w/d/file").unwrap());
+        assert!(!transaction.hides_any().unwrap());
+        assert!(!transaction.hides("/w/d").unwrap());
+        transaction.hide("/w/d/file").unwrap();
+        transaction.hide("/w/d").unwrap();
+        assert!(transaction.hides("/w/d").unwrap());
+        assert!(!transaction.hides("/w/d/file").unwrap());
         transaction.commit().unwrap();
         assert_eq!(database.check().unwrap(), []);
     }
@@ -99,14 +119,14 @@ mod tests {
     fn hidden_paths_go_along_with_a_fork_and_back_with_a_rollback() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
-        transaction.whiteouts().hide("/w/kept").unwrap();
+        transaction.hide("/w/kept").unwrap();
         let before = transaction.savepoint().unwrap();
-        transaction.whiteouts().hide("/w/back").unwrap();
+        transaction.hide("/w/back").unwrap();
         transaction.rollback_to(&before).unwrap();
         transaction.commit().unwrap();
         let fork = database.fork(Database::options()).unwrap();
         let transaction = fork.begin(None).unwrap();
-        assert!(transaction.whiteouts().hides("/w/kept").unwrap());
-        assert!(!transaction.whiteouts().hides("/w/back").unwrap());
+        assert!(transaction.hides("/w/kept").unwrap());
+        assert!(!transaction.hides("/w/back").unwrap());
     }
 }

@@ -157,7 +157,7 @@ fn t_dos_07_hard_links_and_targets_count_by_their_names() {
     assert_eq!(transaction.mkfifo(ROOT, &"x".repeat(255), 0o644, 0, 0), full);
     assert_eq!(transaction.symlink(ROOT, "s", &"t".repeat(4000), 0, 0), full);
     assert_eq!(transaction.rename(ROOT, "f", ROOT, &"x".repeat(255)), Err(FsError::NoSpace));
-    assert_eq!(transaction.whiteouts().hide(&format!("/{}", "x".repeat(255))), Err(FsError::NoSpace));
+    assert_eq!(transaction.hide(&format!("/{}", "x".repeat(255))), Err(FsError::NoSpace));
     // A full budget does not keep anything from going.
     for n in 0..100 {
         transaction.unlink(ROOT, &format!("{n:0>255}")).unwrap();
@@ -170,8 +170,8 @@ fn t_dos_07_hard_links_and_targets_count_by_their_names() {
     let before = transaction.used().unwrap().names;
     transaction.unlink(ROOT, "s").unwrap();
     assert_eq!(transaction.used().unwrap().names, before - 4000 - 65);
-    transaction.whiteouts().hide("/w/d/f").unwrap();
-    transaction.whiteouts().hide("/w/d").unwrap();
+    transaction.hide("/w/d/f").unwrap();
+    transaction.hide("/w/d").unwrap();
     transaction.commit().unwrap();
     assert_eq!(used(&database), counted(&database));
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use sqlite_fs::{Database, Durability, Error, Export, Filter, Import, Imported, NewCall, Outcome, Quota};
+use sqlite_fs::{Database, Durability, Error, Export, Filter, Import, Imported, NewCall, Outcome, Quota, Rows};
 
 #[path = "import/compat.rs"]
 mod compat;
@@ -546,8 +546,8 @@ fn a_layer_of_an_overlay_comes_in_without_its_base() {
         assert_eq!(database.check().unwrap(), []);
         assert_eq!(database.reader().unwrap().fs().read("/a/b/c/small").unwrap(), b"small");
         let transaction = database.begin(None).unwrap();
-        assert!(transaction.whiteouts().hides("/a/gone").unwrap() && transaction.whiteouts().hides("/gone").unwrap());
-        assert!(!transaction.whiteouts().hides("/a").unwrap());
+        assert!(transaction.hides("/a/gone").unwrap() && transaction.hides("/gone").unwrap());
+        assert!(!transaction.hides("/a").unwrap());
     }
     let nameless = "CREATE TABLE fs_whiteout (path); INSERT INTO fs_whiteout VALUES ('/a/../b')";
     assert!(matches!(import(&corpus.changed(nameless)), Err(Error::Refused { rule: "name", .. })));

@@ -227,7 +227,7 @@ impl Ours<'_> {
                 sqlite_fs::FileType::Directory => self.tree(entry.ino, &path, out),
                 sqlite_fs::FileType::Symlink => text += &self.transaction.readlink(entry.ino).unwrap(),
                 // Nothing here makes one.
-                sqlite_fs::FileType::Fifo => {}
+                sqlite_fs::FileType::Fifo | sqlite_fs::FileType::Device => {}
                 sqlite_fs::FileType::File => {
                     let mut buffer = vec![0; 500_000];
                     let len = self.transaction.read(entry.ino, 0, &mut buffer).unwrap();

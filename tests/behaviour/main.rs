@@ -10,6 +10,7 @@ mod mounts;
 mod processes;
 mod sessions;
 mod snapshot;
+mod ways;
 mod whole;
 
 use std::sync::OnceLock;

@@ -242,18 +242,23 @@ fn t_dos_14_the_database_is_let_go_at_the_deadline() {
     // What it did is there, whole, and the next one gets its turn at once.
     assert_eq!(sandbox.check().unwrap(), []);
     assert_eq!(sandbox.bash("echo next").unwrap().stdout, b"next\n");
-    let child = sandbox.spawn(Command::bash("sleep 100")).unwrap();
-    // The writer's place is taken: whoever waits for it gives up at its own deadline.
-    let waited = loop {
-        match sandbox.run(Command::bash("echo x").limits(wall(50))) {
-            Err(error) => break error,
-            // Not yet begun: its place was still free.
-            Ok(_) => std::thread::yield_now(),
-        }
-    };
-    assert!(matches!(waited, Error::Database(_)), "{waited}");
-    child.kill();
-    child.wait().unwrap();
+    // The writer's place is taken: waiting for it takes nothing of the next one's time, and one that is killed gives up.
+    let running = sandbox.spawn(Command::bash("sleep 100")).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let (killed, waiting) = (Command::bash("echo killed"), Command::bash("echo waited").limits(wall(50)));
+    let killer = killed.killer();
+    std::thread::scope(|scope| {
+        let killed = scope.spawn(|| sandbox.run(killed));
+        let waiting = scope.spawn(|| sandbox.run(waiting));
+        std::thread::sleep(Duration::from_millis(300));
+        killer.kill();
+        let error = killed.join().unwrap().unwrap_err();
+        assert!(matches!(error, Error::Database(_)), "{error}");
+        assert!(!waiting.is_finished());
+        running.kill();
+        assert_eq!(waiting.join().unwrap().unwrap().stdout, b"waited\n");
+    });
+    running.wait().unwrap();
     assert_eq!(sandbox.bash("echo again").unwrap().stdout, b"again\n");
 }
 

@@ -157,7 +157,7 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
         FileType::Directory => printer.paint(Colour::Blue, name),
         FileType::Symlink => printer.paint(Colour::Cyan, name),
         FileType::File if stat.mode & 0o111 != 0 => printer.paint(Colour::Green, name),
-        FileType::File | FileType::Fifo => name.into_owned(),
+        FileType::File | FileType::Fifo | FileType::Device => name.into_owned(),
     }
 }
 
@@ -167,6 +167,7 @@ fn kind(stat: &Stat) -> &'static str {
         FileType::Directory => "directory",
         FileType::Symlink => "symlink",
         FileType::Fifo => "fifo",
+        FileType::Device => "device",
     }
 }
 
@@ -184,6 +185,7 @@ fn mode(stat: &Stat) -> String {
         FileType::Directory => 'd',
         FileType::Symlink => 'l',
         FileType::Fifo => 'p',
+        FileType::Device => 'c',
     };
     let bits = (0..9).rev().zip("rwxrwxrwx".chars()).map(|(bit, letter)| if stat.mode >> bit & 1 == 1 { letter } else { '-' });
     std::iter::once(first).chain(bits).collect()

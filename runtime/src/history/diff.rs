@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use similar::TextDiff;
-use sqlite_fs::{Change, ChangeKind, Database, Reader, Transaction};
+use sqlite_fs::{Change, ChangeKind, Reader, Transaction};
 
 use crate::clock;
+use crate::vfs::View;
 
 /// A larger file is only named.
 const FILE_BYTES: u64 = 32 << 10;
@@ -23,10 +24,10 @@ const COMPARED_BYTES: u64 = 128 << 10;
 /// Lines around a change.
 const CONTEXT: usize = 2;
 
-/// Compares a transaction with what was there before it.
+/// Compares what a run sees with what was there before it.
 pub(super) struct Diffs<'a> {
-    before: Option<Reader>,
-    now: &'a Transaction,
+    before: Option<View<Reader>>,
+    now: &'a View<Transaction>,
     room: usize,
     left: u64,
     until: Instant,
@@ -35,8 +36,8 @@ pub(super) struct Diffs<'a> {
 impl<'a> Diffs<'a> {
     /// All of it together takes no longer than `until`: the rest of two texts that have nothing in common is then shown as
     /// replaced.
-    pub(super) fn new(database: &Database, now: &'a Transaction, until: Instant) -> Self {
-        Self { before: database.reader().ok(), now, room: ALL_BYTES, left: COMPARED_BYTES, until }
+    pub(super) fn new(before: Option<View<Reader>>, now: &'a View<Transaction>, until: Instant) -> Self {
+        Self { before, now, room: ALL_BYTES, left: COMPARED_BYTES, until }
     }
 
     /// The diff of one changed file; `None` for what is new (its content is there to be read), not text, or too large.

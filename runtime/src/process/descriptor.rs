@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use abi::Errno;
+use sqlite_fs::Transaction;
 
 pub(crate) use io::{Whence, wait_ready};
 
 use super::Capture;
 use super::pipe::{PipeReader, PipeWriter};
-use crate::vfs::{Device, Node, Vfs};
+use crate::vfs::{Device, Node, View};
 
 /// The descriptor that stands for the root directory in path calls.
 pub(crate) const ROOT_DESCRIPTOR: u32 = 3;
@@ -58,22 +59,22 @@ pub(crate) enum Object {
 
 /// A node that stays readable while it is open, unlinked or not.
 pub(crate) struct HeldNode {
-    vfs: Arc<Vfs>,
+    view: Arc<View<Transaction>>,
     /// Which.
     pub(crate) node: Node,
 }
 
 impl HeldNode {
     /// Holds a node.
-    pub(crate) fn new(vfs: &Arc<Vfs>, node: Node) -> Self {
-        vfs.hold(node);
-        Self { vfs: Arc::clone(vfs), node }
+    pub(crate) fn new(view: &Arc<View<Transaction>>, node: Node) -> Self {
+        view.hold(node);
+        Self { view: Arc::clone(view), node }
     }
 }
 
 impl Drop for HeldNode {
     fn drop(&mut self) {
-        self.vfs.release(self.node);
+        self.view.release(self.node);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use abi::spawn::Action;
 use abi::{Errno, Signal};
+use sqlite_fs::FsError;
 
 use super::state::Start;
 use super::wait::Interruption;
@@ -76,6 +77,38 @@ impl From<Errno> for Fault {
     }
 }
 
+impl From<FsError> for Fault {
+    fn from(error: FsError) -> Self {
+        Self::Errno(errno(error))
+    }
+}
+
+/// The guest's word for a filesystem error: the one place where the two vocabularies meet.
+fn errno(error: FsError) -> Errno {
+    match error {
+        FsError::NotPermitted => Errno::PERM,
+        FsError::NoEntry => Errno::NOENT,
+        FsError::Interrupted => Errno::INTR,
+        FsError::BadDescriptor => Errno::BADF,
+        FsError::Access => Errno::ACCES,
+        FsError::Busy => Errno::BUSY,
+        FsError::Exists => Errno::EXIST,
+        FsError::CrossDevice => Errno::XDEV,
+        FsError::NotDirectory => Errno::NOTDIR,
+        FsError::IsDirectory => Errno::ISDIR,
+        FsError::Invalid => Errno::INVAL,
+        FsError::FileTooBig => Errno::FBIG,
+        FsError::NoSpace => Errno::NOSPC,
+        FsError::ReadOnly => Errno::ROFS,
+        FsError::TooManyLinks => Errno::MLINK,
+        FsError::NameTooLong => Errno::NAMETOOLONG,
+        FsError::NotEmpty => Errno::NOTEMPTY,
+        FsError::Loop => Errno::LOOP,
+        // `Io`, and whatever a later version adds.
+        _ => Errno::IO,
+    }
+}
+
 impl From<Ended> for Fault {
     fn from(ended: Ended) -> Self {
         Self::End(ended)
@@ -94,5 +127,39 @@ impl From<Interruption> for Fault {
             Interruption::End => Self::End(Ended::Killed),
             Interruption::Signal => Self::Errno(Errno::INTR),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_errors_of_files_are_the_same_word() {
+        let errors = [
+            FsError::NotPermitted,
+            FsError::NoEntry,
+            FsError::Interrupted,
+            FsError::Io,
+            FsError::BadDescriptor,
+            FsError::Access,
+            FsError::Busy,
+            FsError::Exists,
+            FsError::CrossDevice,
+            FsError::NotDirectory,
+            FsError::IsDirectory,
+            FsError::Invalid,
+            FsError::FileTooBig,
+            FsError::NoSpace,
+            FsError::ReadOnly,
+            FsError::TooManyLinks,
+            FsError::NameTooLong,
+            FsError::NotEmpty,
+            FsError::Loop,
+        ];
+        for (index, one) in errors.into_iter().enumerate() {
+            assert!(errors.into_iter().skip(index + 1).all(|other| errno(one) != errno(other)), "{one:?}");
+        }
+        assert_eq!(errno(FsError::Damaged), Errno::IO);
     }
 }

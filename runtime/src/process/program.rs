@@ -5,6 +5,7 @@ use std::sync::Arc;
 use abi::Errno;
 use abi::spawn::Request;
 use abi::stat::{S_IFDIR, S_IFREG};
+use sqlite_fs::Volume;
 use sqlite_fs::path::Last;
 
 use super::fault::Exec;
@@ -36,8 +37,8 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
     let mut args = request.args.clone();
     for _ in 0..MAX_INTERPRETERS {
         let name = std::str::from_utf8(&path).map_err(|_| Errno::NOENT)?;
-        let node = tree.vfs.find(ROOT_NODE, name, Last::Follow)?;
-        match tree.vfs.thing(node) {
+        let (node, _) = tree.view.find(ROOT_NODE, name, Last::Follow)?;
+        match tree.view.thing(node) {
             Some(Thing::Program(guest)) => {
                 let paused = tree.meter.pause();
                 let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
@@ -47,12 +48,12 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
             Some(_) => return Err(Errno::ACCES.into()),
             None => {}
         }
-        let stat = tree.vfs.stat(node)?;
+        let stat = tree.view.attributes(node)?;
         if stat.kind() == S_IFDIR || stat.kind() != S_IFREG || stat.mode & 0o111 == 0 {
             return Err(Errno::ACCES.into());
         }
         let mut head = [0; SHEBANG_BYTES];
-        let length = tree.vfs.read(node, 0, &mut head)?;
+        let length = tree.view.read(node, 0, &mut head)?;
         let (interpreter, argument) = shebang(head.get(..length).unwrap_or_default()).ok_or(Errno::NOEXEC)?;
         let mut new_args = vec![interpreter.to_vec()];
         new_args.extend(argument.map(<[u8]>::to_vec));

@@ -15,7 +15,7 @@ use super::{Outside, State, Tree};
 use crate::clock::GuestClock;
 use crate::limits::Meter;
 use crate::random::Random;
-use crate::vfs::Vfs;
+use crate::vfs::{Scope, View};
 
 /// A smaller memory goes at once: that takes less than handing it over.
 const LARGE: usize = 32 << 20;
@@ -83,8 +83,8 @@ pub(super) fn let_go(mut store: Store<State>) {
 fn nowhere(tree: &Tree) -> Option<Idle> {
     let empty = Database::options().open().ok()?.begin(None).ok()?;
     let meter = Meter::new(tree.meter.limits().clone());
-    let vfs = Arc::new(Vfs::new(empty));
-    let tree = Tree::new(tree.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
+    let view = Arc::new(View::new(empty, &Scope::default()).ok()?);
+    let tree = Tree::new(tree.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
     Idle::new(tree).ok()
 }
 

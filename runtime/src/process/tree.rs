@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::limits::Meter;
 use crate::random::Random;
 use crate::tools::Tools;
-use crate::vfs::Vfs;
+use crate::vfs::View;
 
 /// A command's processes.
 pub(crate) struct Tree {
@@ -26,7 +26,7 @@ pub(crate) struct Tree {
     /// What they may use.
     pub(crate) meter: Meter,
     /// The files they see.
-    pub(crate) vfs: Arc<Vfs>,
+    pub(crate) view: Arc<View<Transaction>>,
     /// The time they are told.
     pub(crate) clock: GuestClock,
     /// Their random bytes.
@@ -121,13 +121,20 @@ impl Alive {
 
 impl Tree {
     /// A command without processes.
-    pub(crate) fn new(host: Host, meter: Meter, vfs: Arc<Vfs>, clock: GuestClock, random: Random, outside: Outside) -> Arc<Self> {
+    pub(crate) fn new(
+        host: Host,
+        meter: Meter,
+        view: Arc<View<Transaction>>,
+        clock: GuestClock,
+        random: Random,
+        outside: Outside,
+    ) -> Arc<Self> {
         let Outside { tools, run, session, reaping } = outside;
         let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
             meter,
-            vfs,
+            view,
             clock,
             random,
             tools,
@@ -145,7 +152,7 @@ impl Tree {
     /// Counts the files of a sandbox in memory in the command's memory, those that are there already first.
     pub(crate) fn charge_files_in_memory(self: &Arc<Self>) -> Result<(), Error> {
         let budget = Arc::new(FilesInMemory(Arc::downgrade(self)));
-        Ok(self.vfs.transaction().set_memory_budget(budget)?)
+        Ok(self.view.transaction().set_memory_budget(budget)?)
     }
 
     /// The pid table.
@@ -225,7 +232,7 @@ impl Tree {
     }
 
     /// What is left of a finished command: what it used, and its uncommitted changes.
-    pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, Transaction), Error> {
+    pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, View<Transaction>), Error> {
         let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
         // Somebody may be in the middle of killing a command that has just ended by itself.
         let mut shared = self;
@@ -236,8 +243,8 @@ impl Tree {
             }
             std::thread::yield_now();
         };
-        let vfs = Arc::into_inner(tree.vfs).ok_or_else(in_use)?;
-        Ok((tree.meter, vfs.into_transaction()))
+        let view = Arc::into_inner(tree.view).ok_or_else(in_use)?;
+        Ok((tree.meter, view.after_guests()?))
     }
 }
 

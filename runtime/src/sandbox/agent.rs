@@ -16,11 +16,11 @@ mod write;
 use std::time::Instant;
 
 use serde_json::Value;
+use sqlite_fs::{Reader, Transaction};
 
 use self::tree::Tree;
 use super::Sandbox;
-use super::record::Call;
-use crate::vfs::Vfs;
+use crate::history::LibraryCall as Call;
 use crate::{Error, clock};
 
 pub use edit::{Edit, EditFile, Edited};
@@ -95,12 +95,10 @@ impl Agent<'_> {
         name: &'static str,
         subject: &str,
         parameters: Value,
-        work: impl FnOnce(&Tree<'_>) -> Result<T, Error>,
+        work: impl FnOnce(&Tree<'_, Reader>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let recorded = &self.sandbox.recorded;
-        recorded.read(Call::new(name, subject, parameters), || {
-            let vfs = Vfs::with_mounts(recorded.database().begin(None)?, &self.sandbox.mounts).map_err(sqlite_fs::Error::from)?;
-            work(&Tree::new(&vfs, self.deadline()))
+        self.sandbox.recorder.read(Call::new(name, subject, parameters), || {
+            self.sandbox.now()?.at_one_state(|view| work(&Tree::new(view, self.deadline())))
         })
     }
 
@@ -110,11 +108,10 @@ impl Agent<'_> {
         name: &'static str,
         subject: &str,
         parameters: Value,
-        work: impl FnOnce(&Tree<'_>) -> Result<T, Error>,
+        work: impl FnOnce(&Tree<'_, Transaction>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let deadline = self.deadline();
         let call = Call::new(name, subject, parameters);
-        self.sandbox.recorded.change_files(&self.sandbox.mounts, call, |vfs| work(&Tree::new(vfs, deadline)))
+        self.sandbox.change(call, |run| work(&Tree::new(run.view()?, self.deadline())))
     }
 
     fn deadline(&self) -> Instant {

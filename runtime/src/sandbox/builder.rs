@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use presets::{Limits, Preset};
-use sqlite_fs::{Database, Durability, FsError, Import, Ino, Options, Quota, Transaction};
+use sqlite_fs::{Database, Durability, Import, Options, Quota, Transaction};
 
-use super::files::{Content, Room};
+use super::files::Content;
 use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
-use super::record::{Call, Recorded, as_user};
 use super::surroundings::{Surroundings, set_variable, surroundings};
 use super::{Command, Sandbox};
 use crate::Error;
 use crate::clock;
+use crate::history::{LibraryCall as Call, Recorder, TURN};
 use crate::host::{Host, HostBuilder, Starting};
 use crate::tools::{Tool, Tools};
-use crate::vfs::Fixed;
+use crate::vfs::{Fixed, Scope, View};
 
 /// Settings of a [`Sandbox`].
 ///
@@ -267,7 +267,7 @@ impl Builder {
         let options = options(&limits, self.power_safe, self.database);
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
-        let root_alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
+        let alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
         let open = || -> Result<(Database, Vec<String>), Error> {
             let (database, notes) = match self.import {
                 Some(snapshot) => {
@@ -277,10 +277,6 @@ impl Builder {
                 }
                 None => (options.open()?, Vec::new()),
             };
-            if !self.read_only {
-                let home = if root_alias.is_some() { "/" } else { HOME };
-                furnish(&database, home, within_root(&cwd, root_alias.as_deref()))?;
-            }
             Ok((database, notes))
         };
         let (host, (database, import_notes)) = match self.host {
@@ -288,33 +284,31 @@ impl Builder {
             Engine::Own(host) => meanwhile(host.start(guest)?, open)?,
             Engine::Starting(starting) => meanwhile(starting, open)?,
         };
-        let world = if is_scientific { Some(host.scientific_world()?) } else { None };
+        let world = if is_scientific { host.scientific_world()? } else { Fixed::world() };
         let mut env: Vec<_> = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
         }
-        let recorded = Recorded::new(database.clone());
-        if !self.read_only {
-            seed(&recorded, &limits, self.files)?;
-        }
-        let mounts = mount::open(self.mounts, &database)?;
+        let scope = Scope { world, mounts: mount::open(self.mounts, &database)?, alias };
         let sandbox = Sandbox {
             host,
+            recorder: Recorder::new(database.clone()),
             database,
-            recorded,
             power_safe: self.power_safe,
-            mounts,
+            scope,
             limits,
             env,
             cwd,
-            root_alias,
             tools,
             interpreters,
             reaping: Arc::default(),
-            world,
+            python: self.python,
             import_notes: import_notes.into(),
         };
-        sandbox.prepare_mount_points()?;
+        if !self.read_only {
+            sandbox.furnish()?;
+            sandbox.seed(self.files)?;
+        }
         Ok(sandbox)
     }
 }
@@ -326,16 +320,6 @@ fn meanwhile<T>(starting: Starting, open: impl FnOnce() -> Result<T, Error>) -> 
     let database = open();
     starting.help();
     Ok((starting.finish()?, database?))
-}
-
-// Where a path leads when the root directory has another name as well.
-fn within_root<'a>(path: &'a str, alias: Option<&str>) -> &'a str {
-    let below = alias.and_then(|alias| path.strip_prefix('/')?.strip_prefix(alias));
-    match below {
-        Some("") => "/",
-        Some(rest) if rest.starts_with('/') => rest,
-        _ => path,
-    }
 }
 
 /// How the database of a sandbox with these limits is opened: in a file, or in memory.
@@ -372,50 +356,42 @@ fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
     Import { deadline, max_bytes: bytes.saturating_mul(2), digest, ..Import::default() }
 }
 
-// The directories every sandbox has.
-fn furnish(database: &Database, home: &str, cwd: &str) -> Result<(), Error> {
-    let transaction = database.begin(None)?;
-    let fs = as_user(&transaction);
-    let mut changed = false;
-    for directory in ["/tmp", home, cwd] {
-        if !fs.exists(directory)? {
-            fs.create_dir_all(directory)?;
-            changed = true;
-        }
-    }
-    if changed {
-        transaction.commit()?;
-    }
-    Ok(())
-}
-
-// The files it was given, in one row of the history.
-fn seed(recorded: &Recorded, limits: &Limits, files: Vec<(String, Content)>) -> Result<(), Error> {
-    if files.is_empty() {
-        return Ok(());
-    }
-    let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
-    let call = Call::new("seed", &paths.join(" "), serde_json::json!({ "paths": paths, "count": paths.len() }));
-    recorded.change(call, |transaction| {
-        let fs = as_user(transaction);
-        for (path, content) in files {
-            if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
-                fs.create_dir_all(parent)?;
+impl Sandbox {
+    // The directories every sandbox has, and those that mounts are at. In a new sandbox they are how it begins, and nothing that
+    // was done.
+    fn furnish(&self) -> Result<(), Error> {
+        let home = if self.scope.alias.is_some() { "/" } else { HOME };
+        let now = self.now()?;
+        let (fs, mut missing) = (now.fs(), Vec::new());
+        for directory in ["/tmp", home, &self.cwd] {
+            if !fs.exists(directory)? {
+                missing.push(directory);
             }
-            let room = Room::of(transaction, limits, &path)?;
-            fs.write(&path, b"")?;
-            let ino = fs.metadata(&path)?.ino;
-            content.store(&path, room, |offset, bytes| write_all(transaction, ino, offset, bytes))?;
         }
-        Ok(())
-    })
-}
-
-fn write_all(transaction: &Transaction, ino: Ino, mut offset: u64, mut bytes: &[u8]) -> Result<(), FsError> {
-    while !bytes.is_empty() {
-        let written = transaction.write(ino, offset, bytes)?;
-        offset += written as u64;
-        bytes = bytes.get(written..).unwrap_or_default();
+        missing.extend(self.missing_mount_points()?);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let make = |view: &View<Transaction>| missing.iter().try_for_each(|directory| view.fs().create_dir_all(directory));
+        if self.database.reader()?.fs().list("/")?.is_empty() {
+            let transaction = self.database.begin(Some(clock::now() + TURN))?;
+            let view = View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?;
+            make(&view)?;
+            return Ok(view.into_transaction().commit()?);
+        }
+        let call = Call::new("create_directories", &missing.join(" "), serde_json::json!({ "paths": missing }));
+        self.change(call, |run| Ok(make(run.view()?)?))
     }
-    Ok(())
+
+    // The files it was given, in one row of the history.
+    fn seed(&self, files: Vec<(String, Content)>) -> Result<(), Error> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let call = Call::new("seed", &paths.join(" "), serde_json::json!({ "paths": paths, "count": paths.len() }));
+        self.change(call, |run| {
+            files.into_iter().try_for_each(|(path, content)| content.write(run.view()?, &self.limits, &path).map(drop))
+        })
+    }
 }

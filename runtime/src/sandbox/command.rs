@@ -198,6 +198,11 @@ impl Command {
         self
     }
 
+    /// Whether it is to end.
+    pub(super) fn is_killed(&self) -> bool {
+        self.killer.is_killed() || self.kill_when.as_ref().is_some_and(|is_wanted| is_wanted())
+    }
+
     /// Something that can end the command while it runs.
     #[must_use]
     pub fn killer(&self) -> Killer {

@@ -1,21 +1,19 @@
-//! The sandbox's files from outside: no guest runs, the rows (and what is mounted) are read and written directly.
+//! The sandbox's files from outside: no guest runs, the view is read and written directly.
 
 mod many;
 mod page;
 
 use serde_json::json;
-use sqlite_fs::path::Last;
-use sqlite_fs::{Entry, FsError, Reader, Stat, Volume};
+use sqlite_fs::{Entry, Fs, Reader, Stat, Transaction};
 
-use super::record::Call;
 use super::{Sandbox, version};
 use crate::Error;
-use crate::vfs::{Node, ROOT_NODE, Vfs, library_stat, to_fs};
+use crate::history::LibraryCall as Call;
+use crate::vfs::View;
 
 pub use many::Content;
-pub(super) use many::Room;
 
-/// A sandbox's files, mounted ones included. Paths are absolute.
+/// A sandbox's files, as a command sees them: what is mounted and the fixed world included. Paths are absolute.
 ///
 /// Each call is a transaction and a row of the history, but for [`metadata`](Self::metadata), [`read_link`](Self::read_link)
 /// and [`version`](Self::version), which are too small to be worth one.
@@ -42,125 +40,17 @@ pub struct Found {
     pub stat: Stat,
 }
 
-/// Read at a time.
-const PIECE_BYTES: usize = 256 << 10;
-
-/// What reading calls look at.
-enum View {
-    /// The last committed rows: waits for nobody.
-    Rows(Reader),
-    /// What a command would see, where something is mounted: waits for the command that runs.
-    Mounted(Box<Vfs>),
-}
-
-fn failed<'a>(operation: &'static str, path: &'a str) -> impl Fn(abi::Errno) -> Error + 'a {
-    move |errno| sqlite_fs::Error::Fs { operation, path: path.to_owned(), source: to_fs(errno) }.into()
-}
-
-impl View {
-    fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
-        match self {
-            Self::Rows(reader) => Ok(reader.fs().read(path)?),
-            Self::Mounted(vfs) => vfs.read_file(path).map_err(failed("read", path)),
-        }
-    }
-
-    // `take` gets the content piece by piece, so that a file of any size takes little memory.
-    fn pieces(&self, path: &str, mut take: impl FnMut(&[u8]) -> std::io::Result<()>) -> Result<u64, Error> {
-        let unwritten = |source| Error::HostFile { path: path.into(), source };
-        let mut buffer = vec![0; PIECE_BYTES];
-        let mut offset = 0;
-        let stat = self.stat(path, Last::Follow).map_err(|error| match error {
-            Error::Database(sqlite_fs::Error::Fs { path, source, .. }) => {
-                sqlite_fs::Error::Fs { operation: "read", path, source }.into()
-            }
-            error => error,
-        })?;
-        let node = match self {
-            Self::Rows(_) => Node::Row(stat.ino),
-            Self::Mounted(vfs) => vfs.find(ROOT_NODE, path, Last::Follow).map_err(failed("read", path))?,
-        };
-        if stat.is_dir() {
-            return Err(failed("read", path)(abi::Errno::ISDIR));
-        }
-        loop {
-            let read = match self {
-                Self::Rows(reader) => Volume::read(reader, stat.ino, offset, &mut buffer)
-                    .map_err(|source| sqlite_fs::Error::Fs { operation: "read", path: path.to_owned(), source })?,
-                Self::Mounted(vfs) => vfs.read(node, offset, &mut buffer).map_err(failed("read", path))?,
-            };
-            let piece = buffer.get(..read).filter(|piece| !piece.is_empty());
-            let Some(piece) = piece else { return Ok(offset) };
-            take(piece).map_err(unwritten)?;
-            offset += read as u64;
-        }
-    }
-
-    fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        match self {
-            Self::Rows(reader) => Ok(reader.fs().list(path)?),
-            Self::Mounted(vfs) => vfs.list(path).map_err(failed("list", path)),
-        }
-    }
-
-    fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
-        let found = match self {
-            Self::Rows(reader) => reader.fs().walk(path)?,
-            Self::Mounted(vfs) => {
-                let found = vfs.walk(path).map_err(failed("walk", path))?;
-                found.into_iter().map(|(path, stat)| (path, library_stat(stat))).collect()
-            }
-        };
-        Ok(found.into_iter().map(|(path, stat)| Found { path, stat }).collect())
-    }
-
-    fn stat(&self, path: &str, last: Last) -> Result<Stat, Error> {
-        match self {
-            Self::Rows(reader) if last == Last::Follow => Ok(reader.fs().metadata(path)?),
-            Self::Rows(reader) => Ok(reader.fs().symlink_metadata(path)?),
-            Self::Mounted(vfs) => vfs.stat_at(path, last).map(library_stat).map_err(failed("stat", path)),
-        }
-    }
-
-    fn read_link(&self, path: &str) -> Result<String, Error> {
-        match self {
-            Self::Rows(reader) => Ok(reader.fs().read_link(path)?),
-            Self::Mounted(vfs) => {
-                let read = || vfs.readlink(vfs.find(ROOT_NODE, path, Last::NoFollow)?);
-                read().map_err(failed("read link", path))
-            }
-        }
-    }
-
-    fn exists(&self, path: &str) -> Result<bool, Error> {
-        match self.stat(path, Last::Follow) {
-            Ok(_) => Ok(true),
-            Err(error) => match error.fs_error() {
-                Some(FsError::NoEntry | FsError::NotDirectory | FsError::Loop) => Ok(false),
-                _ => Err(error),
-            },
-        }
-    }
-}
-
 impl<'a> Files<'a> {
     pub(super) fn new(sandbox: &'a Sandbox) -> Self {
         Self { sandbox }
     }
 
-    fn view(&self) -> Result<View, Error> {
-        if self.sandbox.mounts.is_empty() {
-            return Ok(View::Rows(self.sandbox.database.reader()?));
-        }
-        Ok(View::Mounted(Box::new(self.sandbox.view()?)))
+    fn change<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, Error>) -> Result<T, Error> {
+        self.sandbox.change(call, |run| work(&run.view()?.fs()))
     }
 
-    fn change<T>(&self, call: Call, work: impl FnOnce(&Vfs) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.recorded.change_files(&self.sandbox.mounts, call, work)
-    }
-
-    fn look<T>(&self, call: Call, work: impl FnOnce(&View) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.recorded.read(call, || work(&self.view()?))
+    fn look<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Reader>>) -> Result<T, Error>) -> Result<T, Error> {
+        self.sandbox.recorder.read(call, || work(&self.sandbox.now()?.fs()))
     }
 
     /// The content of a file.
@@ -169,7 +59,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is a directory.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
-        self.look(about("read_file", path), |view| view.read(path))
+        self.look(about("read_file", path), |fs| Ok(fs.read(path)?))
     }
 
     /// Writes the content of a file to `to`, piece by piece, and returns how many bytes it has. Takes little memory, however
@@ -187,7 +77,14 @@ impl<'a> Files<'a> {
     ///
     /// As [`read`](Self::read); and [`Error::HostFile`] if `to` cannot be written.
     pub fn read_to(&self, path: &str, mut to: impl std::io::Write) -> Result<u64, Error> {
-        self.look(about("read_file", path), |view| view.pieces(path, |piece| to.write_all(piece)))
+        self.look(about("read_file", path), |fs| {
+            let mut unwritten = None;
+            let size = fs.read_pieces(path, 0, |piece| {
+                unwritten = to.write_all(piece).err();
+                unwritten.is_none()
+            })?;
+            unwritten.map_or(Ok(size), |source| Err(Error::HostFile { path: path.into(), source }))
+        })
     }
 
     /// The content of a file and its version, for [`write_if_version`](Self::write_if_version).
@@ -196,8 +93,8 @@ impl<'a> Files<'a> {
     ///
     /// As [`read`](Self::read).
     pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, String), Error> {
-        self.look(about("read_file", path), |view| {
-            let content = view.read(path)?;
+        self.look(about("read_file", path), |fs| {
+            let content = fs.read(path)?;
             let version = version::of(&content);
             Ok((content, version))
         })
@@ -210,8 +107,7 @@ impl<'a> Files<'a> {
     ///
     /// When it is a directory, or cannot be read.
     pub fn version(&self, path: &str) -> Result<String, Error> {
-        let view = self.view()?;
-        if view.exists(path)? { Ok(version::of(&view.read(path)?)) } else { Ok(version::NO_FILE.to_owned()) }
+        version::at(&self.sandbox.now()?.fs(), path)
     }
 
     /// Writes a file, creating the directories above it.
@@ -221,9 +117,9 @@ impl<'a> Files<'a> {
     /// When it is a directory or does not fit the quota.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
-        self.change(sized("write_file", path, content), |vfs| {
-            let write = || vfs.create_parents(path).and_then(|()| vfs.write_file(path, content));
-            write().map_err(failed("write", path))
+        self.change(sized("write_file", path, content), |fs| {
+            fs.create_parents(path)?;
+            Ok(fs.write(path, content)?)
         })
     }
 
@@ -243,13 +139,10 @@ impl<'a> Files<'a> {
     /// [`Error::Stale`] when it has another version; else as [`write`](Self::write).
     pub fn write_if_version(&self, path: &str, version: &str, content: impl AsRef<[u8]>) -> Result<String, Error> {
         let content = content.as_ref();
-        self.change(sized("write_file", path, content), |vfs| {
-            let found = current_version(vfs, path)?;
-            if found != version {
-                return Err(Error::Stale { path: path.to_owned(), expected: version.to_owned(), found });
-            }
-            let write = || vfs.create_parents(path).and_then(|()| vfs.write_file(path, content));
-            write().map_err(failed("write", path))?;
+        self.change(sized("write_file", path, content), |fs| {
+            version::check(fs, path, version)?;
+            fs.create_parents(path)?;
+            fs.write(path, content)?;
             Ok(version::of(content))
         })
     }
@@ -261,9 +154,9 @@ impl<'a> Files<'a> {
     /// As [`write`](Self::write).
     pub fn append(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
-        self.change(sized("append_file", path, content), |vfs| {
-            let append = || vfs.create_parents(path).and_then(|()| vfs.append_file(path, content));
-            append().map_err(failed("append to", path))
+        self.change(sized("append_file", path, content), |fs| {
+            fs.create_parents(path)?;
+            Ok(fs.append(path, content)?)
         })
     }
 
@@ -273,7 +166,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.look(about("list_files", path), |view| view.list(path))
+        self.look(about("list_files", path), |fs| Ok(fs.list(path)?))
     }
 
     /// Everything below a path and the path itself, each directory before what is in it, names in order.
@@ -289,7 +182,9 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
-        self.look(about("walk_files", path), |view| view.walk(path))
+        self.look(about("walk_files", path), |fs| {
+            Ok(fs.walk(path)?.into_iter().map(|(path, stat)| Found { path, stat }).collect())
+        })
     }
 
     /// The metadata of a file, links followed.
@@ -298,7 +193,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
-        self.view()?.stat(path, Last::Follow)
+        Ok(self.sandbox.now()?.fs().metadata(path)?)
     }
 
     /// The metadata of the path itself, be it a link.
@@ -307,7 +202,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
-        self.view()?.stat(path, Last::NoFollow)
+        Ok(self.sandbox.now()?.fs().symlink_metadata(path)?)
     }
 
     /// The target of a symbolic link.
@@ -316,7 +211,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
-        self.view()?.read_link(path)
+        Ok(self.sandbox.now()?.fs().read_link(path)?)
     }
 
     /// Whether a path leads somewhere.
@@ -325,8 +220,8 @@ impl<'a> Files<'a> {
     ///
     /// When the database cannot be read.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
-        self.sandbox.recorded.read_answering(about("exists", path), || {
-            let exists = self.view()?.exists(path)?;
+        self.sandbox.recorder.read_answering(about("exists", path), || {
+            let exists = self.sandbox.now()?.fs().exists(path)?;
             Ok((exists, json!({ "exists": exists })))
         })
     }
@@ -337,7 +232,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is a directory.
     pub fn remove_file(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_file", path), |vfs| vfs.unlink(ROOT_NODE, path).map_err(failed("remove", path)))
+        self.change(about("delete_file", path), |fs| Ok(fs.remove_file(path)?))
     }
 
     /// Removes an empty directory.
@@ -346,7 +241,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist, is no directory or is not empty.
     pub fn remove_dir(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_directory", path), |vfs| vfs.rmdir(ROOT_NODE, path).map_err(failed("remove", path)))
+        self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir(path)?))
     }
 
     /// Removes a directory and all below it.
@@ -355,7 +250,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no directory.
     pub fn remove_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.change(about("delete_directory", path), |vfs| vfs.remove_dir_all(path).map_err(failed("remove", path)))
+        self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir_all(path).map(drop)?))
     }
 
     /// Creates a directory and those above it.
@@ -364,7 +259,7 @@ impl<'a> Files<'a> {
     ///
     /// When something else has its name.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
-        self.change(about("create_directory", path), |vfs| vfs.create_dir_all(path).map_err(failed("create directory", path)))
+        self.change(about("create_directory", path), |fs| Ok(fs.create_dir_all(path)?))
     }
 
     /// Moves a file or directory, replacing a file or an empty directory that is there.
@@ -380,7 +275,7 @@ impl<'a> Files<'a> {
     ///
     /// When `from` does not exist, or `to` cannot be replaced.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.change(between("rename", from, to), |vfs| vfs.rename(ROOT_NODE, from, ROOT_NODE, to).map_err(failed("rename", from)))
+        self.change(between("rename", from, to), |fs| Ok(fs.rename(from, to)?))
     }
 
     /// Copies a file's content and permissions and answers how many bytes it has.
@@ -389,7 +284,7 @@ impl<'a> Files<'a> {
     ///
     /// When `from` is no file, or `to` cannot be written.
     pub fn copy(&self, from: &str, to: &str) -> Result<u64, Error> {
-        self.change(between("copy_file", from, to), |vfs| vfs.copy_file(from, to).map_err(failed("copy", from)))
+        self.change(between("copy_file", from, to), |fs| Ok(fs.copy(from, to)?))
     }
 
     /// Sets the permissions: the lower twelve bits of a Unix mode.
@@ -399,10 +294,7 @@ impl<'a> Files<'a> {
     /// When it does not exist.
     pub fn set_permissions(&self, path: &str, mode: u32) -> Result<(), Error> {
         let call = Call::new("set_permissions", path, json!({ "path": path, "mode": format!("{mode:o}") }));
-        self.change(call, |vfs| {
-            let change = || vfs.chmod(vfs.find(ROOT_NODE, path, Last::Follow)?, mode);
-            change().map_err(failed("change mode of", path))
-        })
+        self.change(call, |fs| Ok(fs.set_permissions(path, mode)?))
     }
 
     /// Sets the times of the last access and change, in nanoseconds since 1970; `None` leaves one as it is.
@@ -411,10 +303,7 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist.
     pub fn set_times(&self, path: &str, accessed: Option<i64>, modified: Option<i64>) -> Result<(), Error> {
-        self.change(about("set_times", path), |vfs| {
-            let change = || vfs.set_times(vfs.find(ROOT_NODE, path, Last::Follow)?, accessed, modified);
-            change().map_err(failed("change times of", path))
-        })
+        self.change(about("set_times", path), |fs| Ok(fs.set_times(path, accessed, modified)?))
     }
 
     /// Creates a symbolic link at `path` that says `target`.
@@ -424,7 +313,7 @@ impl<'a> Files<'a> {
     /// When something has that name.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
         let call = Call::new("symlink", path, json!({ "path": path, "target": target }));
-        self.change(call, |vfs| vfs.symlink(target, ROOT_NODE, path).map_err(failed("create link", path)))
+        self.change(call, |fs| Ok(fs.symlink(target, path)?))
     }
 
     /// Gives the file at `original` another name.
@@ -433,9 +322,7 @@ impl<'a> Files<'a> {
     ///
     /// When it is a directory, or something has the new name.
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
-        self.change(between("hard_link", original, link), |vfs| {
-            vfs.link(ROOT_NODE, original, false, ROOT_NODE, link).map_err(failed("link", original))
-        })
+        self.change(between("hard_link", original, link), |fs| Ok(fs.hard_link(original, link)?))
     }
 }
 
@@ -449,12 +336,4 @@ fn sized(name: &'static str, path: &str, content: &[u8]) -> Call {
 
 fn between(name: &'static str, from: &str, to: &str) -> Call {
     Call::new(name, &format!("{from} {to}"), json!({ "from": from, "to": to }))
-}
-
-fn current_version(vfs: &Vfs, path: &str) -> Result<String, Error> {
-    match vfs.read_file(path) {
-        Ok(content) => Ok(version::of(&content)),
-        Err(abi::Errno::NOENT) => Ok(version::NO_FILE.to_owned()),
-        Err(errno) => Err(failed("read", path)(errno)),
-    }
 }

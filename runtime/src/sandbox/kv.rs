@@ -1,11 +1,11 @@
 //! The key-value store: JSON values by name, beside the files.
 
-use presets::ByteSize;
 use serde_json::{Value, json};
 use sqlite_fs::{Database, KeyPage, Quota};
 
-use super::record::{Call, Recorded};
+use super::Sandbox;
 use crate::Error;
+use crate::history::LibraryCall as Call;
 
 /// Most keys of one page, and their bytes together.
 const PAGE_KEYS: usize = 1000;
@@ -22,8 +22,7 @@ const PAGE_BYTES: usize = 64 << 10;
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Kv<'a> {
-    recorded: &'a Recorded,
-    largest: ByteSize,
+    sandbox: &'a Sandbox,
 }
 
 /// A longer value than any preset allows was put there by somebody else, and stays text.
@@ -50,12 +49,12 @@ fn named(key: &str) -> &str {
 }
 
 impl<'a> Kv<'a> {
-    pub(super) fn new(recorded: &'a Recorded, largest: ByteSize) -> Self {
-        Self { recorded, largest }
+    pub(super) fn new(sandbox: &'a Sandbox) -> Self {
+        Self { sandbox }
     }
 
     fn database(&self) -> &Database {
-        self.recorded.database()
+        &self.sandbox.database
     }
 
     /// The value of a key.
@@ -73,7 +72,7 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be read.
     pub fn entry(&self, key: &str) -> Result<Option<KvEntry>, Error> {
-        self.recorded.read_answering(Call::new("kv_get", named(key), json!({ "key": named(key) })), || {
+        self.sandbox.recorder.read_answering(Call::new("kv_get", named(key), json!({ "key": named(key) })), || {
             let found = self.database().reader()?.get(key)?;
             let exists = json!({ "exists": found.is_some() });
             Ok((found.map(KvEntry::from), exists))
@@ -101,13 +100,13 @@ impl<'a> Kv<'a> {
 
     fn put(&self, key: &str, version: Option<u64>, value: &Value) -> Result<u64, Error> {
         let json = value.to_string();
-        let (used, largest) = (json.len() as u64, self.largest);
+        let (used, largest) = (json.len() as u64, self.sandbox.limits.value);
         if used > largest.0 {
             return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes, and the preset allows {largest}")));
         }
         let call = Call::new("kv_set", named(key), json!({ "key": named(key), "contentLength": used, "version": version }));
-        self.recorded.change_answering(call, |transaction| {
-            let kv = transaction.kv();
+        self.sandbox.change_answering(call, |run| {
+            let kv = run.transaction()?.kv();
             let new = match version {
                 None => kv.set(key, &json)?,
                 Some(version) => kv.compare_and_set(key, version, &json)?,
@@ -123,7 +122,7 @@ impl<'a> Kv<'a> {
     /// When there is no such key.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
         let call = Call::new("kv_set_secret", named(key), json!({ "key": named(key), "secret": secret }));
-        self.recorded.change(call, |transaction| Ok(transaction.kv().set_secret(key, secret)?))
+        self.sandbox.change(call, |run| Ok(run.transaction()?.kv().set_secret(key, secret)?))
     }
 
     /// Removes a key and answers whether it was there.
@@ -132,8 +131,8 @@ impl<'a> Kv<'a> {
     ///
     /// When the database cannot be written.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
-        self.recorded.change_answering(Call::new("kv_delete", named(key), json!({ "key": named(key) })), |transaction| {
-            let found = transaction.kv().delete(key)?;
+        self.sandbox.change_answering(Call::new("kv_delete", named(key), json!({ "key": named(key) })), |run| {
+            let found = run.transaction()?.kv().delete(key)?;
             Ok((found, json!({ "existed": found })))
         })
     }
@@ -147,8 +146,9 @@ impl<'a> Kv<'a> {
         if let [key] = keys {
             return Ok(vec![self.delete(key)?]);
         }
-        self.recorded.change_answering(Call::new("kv_delete", &keys.join(" "), json!({ "keys": keys })), |transaction| {
-            let found = keys.iter().map(|key| Ok(transaction.kv().delete(key)?)).collect::<Result<Vec<bool>, Error>>()?;
+        self.sandbox.change_answering(Call::new("kv_delete", &keys.join(" "), json!({ "keys": keys })), |run| {
+            let kv = run.transaction()?.kv();
+            let found = keys.iter().map(|key| Ok(kv.delete(key)?)).collect::<Result<Vec<bool>, Error>>()?;
             let answer = json!({ "existed": found });
             Ok((found, answer))
         })
@@ -162,7 +162,7 @@ impl<'a> Kv<'a> {
     /// Returns an error if the database cannot be read.
     pub fn keys_after(&self, prefix: &str, after: Option<&str>) -> Result<KeyPage, Error> {
         let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix, "after": after }));
-        self.recorded.read(call, || Ok(self.database().reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
+        self.sandbox.recorder.read(call, || Ok(self.database().reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
     }
 
     /// All keys that begin with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.
@@ -172,7 +172,7 @@ impl<'a> Kv<'a> {
     /// When the database cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         let call = Call::new("kv_keys", named(prefix), json!({ "prefix": named(prefix) }));
-        self.recorded.read(call, || Ok(self.database().reader()?.keys(prefix)?))
+        self.sandbox.recorder.read(call, || Ok(self.database().reader()?.keys(prefix)?))
     }
 }
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlite_fs::{Database, NewFile};
+use sqlite_fs::{Database, NewFile, Reader};
 
 use super::Sandbox;
-use super::record::{Call, as_user};
 use crate::Error;
-use crate::vfs::{HostDirectory, MountPoint, Refused, TreeCopy, Vfs, export_tree, import_tree, mount_path};
+use crate::history::LibraryCall as Call;
+use crate::vfs::{HostDirectory, MountPoint, Refused, TreeCopy, View, export_tree, import_tree, is_mount_point, mount_path};
 
 /// A host directory that a sandbox may see; give it to [`Builder::mount`](super::Builder::mount).
 ///
@@ -118,9 +118,10 @@ impl Sandbox {
         let refused = |reason, hint| Error::Mount { host: host.to_owned(), guest: guest.to_owned(), reason, hint };
         let directory = open_directory(host, false, refused)?;
         // The host's path stays out of the history: snapshots travel.
-        self.recorded.change_answering(Call::new("import_tree", guest, json!({ "path": guest })), |transaction| {
-            as_user(transaction).create_dir_all(guest)?;
-            let copy = import_tree(&directory, transaction, guest)?;
+        self.change_answering(Call::new("import_tree", guest, json!({ "path": guest })), |run| {
+            let view = run.view()?;
+            view.fs().create_dir_all(guest)?;
+            let copy = import_tree(&directory, view, guest)?;
             let answer = counts(&copy);
             Ok((copy, answer))
         })
@@ -144,41 +145,35 @@ impl Sandbox {
     /// was there, files copied before the error stay.
     pub fn export_tree(&self, guest: &str, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
         let call = Call::new("export_tree", guest, json!({ "path": guest }));
-        self.recorded.read_answering(call, || {
-            let vfs = self.view()?;
-            let copy = export_whole(&vfs, guest, host.as_ref())?;
+        self.recorder.read_answering(call, || {
+            let copy = export_whole(&self.now()?, guest, host.as_ref())?;
             let answer = counts(&copy);
             Ok((copy, answer))
         })
     }
 
-    /// Makes the directories that mounts are at; an error now rather than at the first command.
-    pub(super) fn prepare_mount_points(&self) -> Result<(), Error> {
-        if self.mounts.is_empty() {
-            return Ok(());
+    /// The directories that mounts are at and that are not there; an error now rather than at the first command.
+    pub(super) fn missing_mount_points(&self) -> Result<Vec<&str>, Error> {
+        let rows = self.database.reader()?;
+        let mut missing = Vec::new();
+        for MountPoint { path, .. } in self.scope.mounts.iter() {
+            match is_mount_point(path, &rows) {
+                Ok(true) => {}
+                Ok(false) => missing.push(path.as_str()),
+                Err(error) => return Err(Error::Invalid(format!("cannot mount at `{path}`: {error}"))),
+            }
         }
-        let failed = |error: sqlite_fs::FsError| {
-            let paths: Vec<_> = self.mounts.iter().map(|point| point.path.as_str()).collect();
-            Error::Invalid(format!("cannot mount at `{}`: {error}", paths.join("`, `")))
-        };
-        let vfs = Vfs::with_mounts(self.database.begin(None)?, &self.mounts).map_err(failed)?;
-        Ok(vfs.into_transaction().commit()?)
-    }
-
-    /// The files as a command would see them now. Nothing that is done through it is kept.
-    pub(super) fn view(&self) -> Result<Vfs, Error> {
-        let transaction = self.database.begin(None)?;
-        Ok(Vfs::with_mounts(transaction, &self.mounts).map_err(sqlite_fs::Error::from)?)
+        Ok(missing)
     }
 }
 
 // A directory that is not there yet appears when everything is in it.
-fn export_whole(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
+fn export_whole(view: &View<Reader>, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
     if host.symlink_metadata().is_ok() {
-        return export_tree(vfs, guest, host);
+        return export_tree(view, guest, host);
     }
     let new = NewFile::beside(host)?;
-    let copy = export_tree(vfs, guest, new.path()).map_err(|error| match error {
+    let copy = export_tree(view, guest, new.path()).map_err(|error| match error {
         Error::HostFile { path, source } => {
             let path = path.strip_prefix(new.path()).map_or_else(|_| path.clone(), |below| host.join(below));
             Error::HostFile { path, source }

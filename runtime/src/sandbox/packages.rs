@@ -10,8 +10,9 @@ use serde_json::json;
 use sqlite_fs::{Fs, Transaction, Volume};
 
 use super::Sandbox;
-use super::record::{Call, Recorded, as_user};
 use crate::Error;
+use crate::history::LibraryCall as Call;
+use crate::vfs::View;
 use wheel::Wheel;
 
 /// Where packages are; Python has it in `sys.path`.
@@ -34,7 +35,7 @@ const DATA: &str = "/home/user/.local";
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Packages<'a> {
-    recorded: &'a Recorded,
+    sandbox: &'a Sandbox,
 }
 
 /// An installed package.
@@ -54,7 +55,7 @@ impl Sandbox {
     /// The sandbox's Python packages.
     #[must_use]
     pub fn packages(&self) -> Packages<'_> {
-        Packages { recorded: &self.recorded }
+        Packages { sandbox: self }
     }
 }
 
@@ -103,8 +104,8 @@ impl Packages<'_> {
         let about = names.join(" ");
         let parameters = if names.len() == 1 { json!({ "package": about }) } else { json!({ "packages": names }) };
         let mut number = 0;
-        let done = self.recorded.change(Call::new("install_package", &about, parameters), |transaction| {
-            let fs = as_user(transaction);
+        let done = self.sandbox.change(Call::new("install_package", &about, parameters), |run| {
+            let fs = run.view()?.fs();
             for (wheel, package) in checked.iter().zip(&packages) {
                 remove(&fs, &package.name)?;
                 place(&fs, wheel)?;
@@ -121,9 +122,8 @@ impl Packages<'_> {
     ///
     /// When the database cannot be written.
     pub fn uninstall(&self, name: &str) -> Result<bool, Error> {
-        self.recorded.change(Call::new("uninstall_package", name, json!({ "package": name })), |transaction| {
-            remove(&as_user(transaction), name)
-        })
+        let call = Call::new("uninstall_package", name, json!({ "package": name }));
+        self.sandbox.change(call, |run| remove(&run.view()?.fs(), name))
     }
 
     /// Removes several packages in one transaction and answers which were there.
@@ -136,8 +136,8 @@ impl Packages<'_> {
             return Ok(vec![self.uninstall(name)?]);
         }
         let call = Call::new("uninstall_package", &names.join(" "), json!({ "packages": names }));
-        self.recorded.change(call, |transaction| {
-            let fs = as_user(transaction);
+        self.sandbox.change(call, |run| {
+            let fs = run.view()?.fs();
             names.iter().map(|name| remove(&fs, name)).collect()
         })
     }
@@ -148,8 +148,8 @@ impl Packages<'_> {
     ///
     /// When the database cannot be read.
     pub fn list(&self) -> Result<Vec<Package>, Error> {
-        let reader = self.recorded.database().reader()?;
-        let fs = reader.fs();
+        let view = self.sandbox.now()?;
+        let fs = view.fs();
         let mut found = Vec::new();
         for directory in info_directories(&fs)? {
             let text = |name: &str| {
@@ -165,7 +165,7 @@ impl Packages<'_> {
 }
 
 // A file of the wheel and where it goes.
-fn place(fs: &Fs<'_, Transaction>, wheel: &Wheel) -> Result<(), Error> {
+fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel) -> Result<(), Error> {
     let mut placed = Vec::new();
     let mut put = |path: String, content: &[u8], executable: bool| -> Result<(), Error> {
         if let Some((parent, _)) = path.rsplit_once('/') {
@@ -212,7 +212,7 @@ fn absolute(name: &str) -> Option<String> {
     path.strip_prefix(DATA).is_some_and(|rest| rest.starts_with('/')).then_some(path)
 }
 
-fn remove(fs: &Fs<'_, Transaction>, name: &str) -> Result<bool, Error> {
+fn remove(fs: &Fs<'_, View<Transaction>>, name: &str) -> Result<bool, Error> {
     let mut found = false;
     for directory in info_directories(fs)?.into_iter().filter(|directory| is_of(directory, name)) {
         found = true;

@@ -13,7 +13,7 @@ use crate::clock::GuestClock;
 use crate::limits::Meter;
 use crate::process::{self, Idle, Kept, Outside, Tree};
 use crate::random::Random;
-use crate::vfs::Vfs;
+use crate::vfs::{Scope, View};
 
 /// The part of a session that is Python's: there once it has been used, and empty, since what Python knows is in memory only.
 pub(super) const PYTHON: &str = "python";
@@ -50,9 +50,9 @@ impl Interpreter {
     pub(super) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
         sandbox.host.prepared(sandbox.guest_of(&guests::PYTHON))?;
         let nothing = Database::options().open()?.begin(None)?;
-        let vfs = Arc::new(Vfs::new(nothing));
+        let view = Arc::new(View::new(nothing, &Scope::default()).map_err(sqlite_fs::Error::from)?);
         let meter = Meter::new(sandbox.limits.clone());
-        let tree = Tree::new(sandbox.host.clone(), meter, vfs, GuestClock::machine(), Random::Machine, Outside::default());
+        let tree = Tree::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
         let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
         Ok(Self { idle, kept: None })
     }

@@ -7,8 +7,8 @@ use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 
 use super::Sandbox;
 use super::builder::options;
-use super::record::Recorded;
 use crate::Error;
+use crate::history::Recorder;
 
 /// What a sandbox holds; see [`Sandbox::info`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn info(&self) -> Result<Summary, Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         let reader = self.database.reader()?;
         let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history } = reader.used()?;
         let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
@@ -145,11 +145,11 @@ impl Sandbox {
     }
 
     fn fork_with(&self, options: sqlite_fs::Options) -> Result<Self, Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         let database = self.database.fork(options)?;
         let interpreters = self.interpreters.none();
         let import_notes = Arc::default();
-        Ok(Self { recorded: Recorded::new(database.clone()), database, interpreters, import_notes, ..self.clone() })
+        Ok(Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, ..self.clone() })
     }
 
     /// What was left out or changed when the sandbox was filled from a snapshot ([`Builder::import`](crate::Builder::import)),
@@ -190,7 +190,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         Ok(self.database.digest(export)?)
     }
 
@@ -200,7 +200,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         Ok(self.database.export(path.as_ref(), export)?)
     }
 
@@ -220,7 +220,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
-        self.recorded.settle();
+        self.recorder.settle();
         Ok(self.database.export_compat(path.as_ref(), export, compat)?)
     }
 }

@@ -5,11 +5,10 @@ mod scientific;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use abi::Errno;
 use abi::stat::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, Stat};
-use sqlite_fs::FileType;
+use sqlite_fs::{Entry, FileType, FsError};
 
-use super::{DESCRIPTOR_INODES, DirectoryEntry, FIXED_INODES, Node};
+use super::{DESCRIPTOR_INODES, FIXED_INODES, Node};
 pub(crate) use scientific::Part;
 
 /// A node of the fixed world.
@@ -224,42 +223,49 @@ impl Fixed {
         Stat { ino: FIXED_INODES + u64::from(id.0), mode, nlink: 1, size, ..Stat::default() }
     }
 
-    /// Reads from a file that is read in place; others are read from what their open file holds.
-    pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> usize {
+    /// Reads from a file that is the same for everybody. What a device or a file about a process says depends on who reads.
+    pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         let bytes = match self.thing(id) {
             Thing::Library(bytes) => bytes,
-            Thing::Installed(part) => return part.read(offset, buffer),
-            _ => return 0,
+            Thing::Text(text) => text.as_bytes(),
+            Thing::Installed(part) => return Ok(part.read(offset, buffer)),
+            Thing::Program(_) => return Ok(0),
+            Thing::Directory(_) | Thing::Descriptors => return Err(FsError::IsDirectory),
+            Thing::Device(_) | Thing::Terminal | Thing::Standard(_) | Thing::Process(_) | Thing::Link(_) => {
+                return Err(FsError::Invalid);
+            }
         };
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
-        length
+        Ok(length)
     }
 
     /// The names of a directory after `cookie`, which counts them. The calling process's descriptors are not listed here.
-    pub(crate) fn readdir(&self, id: FixedId, cookie: u64, limit: usize) -> Result<Vec<DirectoryEntry>, Errno> {
+    pub(crate) fn readdir(&self, id: FixedId, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         let names = match self.thing(id) {
             Thing::Directory(names) => names,
             Thing::Descriptors => return Ok(Vec::new()),
-            _ => return Err(Errno::NOTDIR),
+            _ => return Err(FsError::NotDirectory),
         };
         let skip = usize::try_from(cookie).unwrap_or(usize::MAX);
-        let entries = (1u64..).zip(names).skip(skip).take(limit).map(|(cookie, (name, id))| {
-            let stat = self.stat(*id);
-            DirectoryEntry { name: (*name).to_owned(), ino: stat.ino, kind: stat.kind(), cookie }
+        let entries = (1u64..).zip(names).skip(skip).take(limit).map(|(cookie, (name, id))| Entry {
+            name: (*name).to_owned(),
+            ino: self.stat(*id).ino,
+            kind: self.thing(*id).file_type(),
+            cookie,
         });
         Ok(entries.collect())
     }
 }
 
 /// The entries of `/dev/fd` for a process with these descriptors.
-pub(crate) fn descriptor_entries(numbers: &[u32], cookie: u64) -> Vec<DirectoryEntry> {
+pub(crate) fn descriptor_entries(numbers: &[u32], cookie: u64) -> Vec<Entry> {
     let skip = usize::try_from(cookie).unwrap_or(usize::MAX);
-    let entries = (1u64..).zip(numbers).skip(skip).map(|(cookie, fd)| DirectoryEntry {
+    let entries = (1u64..).zip(numbers).skip(skip).map(|(cookie, fd)| Entry {
         name: fd.to_string(),
         ino: DESCRIPTOR_INODES + u64::from(*fd),
-        kind: S_IFCHR,
+        kind: FileType::Device,
         cookie,
     });
     entries.collect()
@@ -270,6 +276,7 @@ impl Thing {
         match self {
             Self::Directory(_) | Self::Descriptors => FileType::Directory,
             Self::Link(_) => FileType::Symlink,
+            Self::Device(_) | Self::Standard(_) | Self::Terminal => FileType::Device,
             _ => FileType::File,
         }
     }

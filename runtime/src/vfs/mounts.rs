@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use abi::stat::Stat;
 use cap_std::fs::{Dir, File};
-use sqlite_fs::{FileType, FsError, ROOT, Transaction};
+use sqlite_fs::{FileType, Fs, FsError, ROOT, Rows, Transaction};
 
 use super::directory::{HostDirectory, HostStat};
-use super::{Fixed, USER_ID};
+use super::{Fixed, USER};
 
 /// A host directory and where it is to be seen.
 #[derive(Clone, Debug)]
@@ -112,27 +112,20 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Finds the mount points, making directories where there are none.
-    pub(super) fn new(points: &[MountPoint], rows: &Transaction) -> Result<Self, FsError> {
+    /// Finds the mount points; one that is not there is left out.
+    pub(super) fn new<R: Rows>(points: &[MountPoint], rows: &R) -> Result<Self, FsError> {
         let mut mounts = Self {
             points: Vec::new(),
             pinned: HashSet::new(),
             table: Mutex::default(),
-            any_hidden: AtomicBool::new(rows.whiteouts().any()?),
+            any_hidden: AtomicBool::new(rows.hides_any()?),
             changes: Mutex::default(),
             copying: Mutex::default(),
         };
         for point in points {
-            let mut ino = ROOT;
-            for name in point.path.split('/').filter(|name| !name.is_empty()) {
-                ino = match rows.lookup(ino, name) {
-                    Ok((found, FileType::Directory)) => found,
-                    Ok(_) => return Err(FsError::NotDirectory),
-                    Err(FsError::NoEntry) => rows.mkdir(ino, name, 0o755, USER_ID, USER_ID)?,
-                    Err(error) => return Err(error),
-                };
-                mounts.pinned.insert(ino);
-            }
+            let Some(path) = rows_to(rows, &point.path)? else { continue };
+            let ino = path.last().copied().unwrap_or(ROOT);
+            mounts.pinned.extend(path);
             let mount = mounts.points.len();
             let upper = point.overlay.then_some(ino);
             let root = mounts.table().add(Known {
@@ -332,8 +325,8 @@ impl Mounts {
             ino: self.inode(id)?,
             mode: kind.bits() | if kind == FileType::Symlink { 0o777 } else { mode },
             nlink: 1,
-            uid: USER_ID,
-            gid: USER_ID,
+            uid: USER.uid,
+            gid: USER.gid,
             rdev: 0,
             size,
             atime,
@@ -512,6 +505,35 @@ fn keep<T>(list: &mut Vec<(HostId, Arc<T>)>, id: HostId, open: &Arc<T>) {
         list.remove(0);
     }
     list.push((id, Arc::clone(open)));
+}
+
+// The rows of the directories that a path leads through, none of them a link; `None` if it leads nowhere.
+fn rows_to<R: Rows>(rows: &R, path: &str) -> Result<Option<Vec<u64>>, FsError> {
+    let mut found = Vec::new();
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        match rows.lookup(found.last().copied().unwrap_or(ROOT), name) {
+            Ok((ino, FileType::Directory)) => found.push(ino),
+            Ok(_) => return Err(FsError::NotDirectory),
+            Err(FsError::NoEntry) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Whether there is a directory at a path that no link leads to.
+pub(crate) fn is_mount_point<R: Rows>(path: &str, rows: &R) -> Result<bool, FsError> {
+    Ok(rows_to(rows, path)?.is_some())
+}
+
+/// Makes the directories that mounts are at, where there are none.
+pub(super) fn make_mount_points(points: &[MountPoint], rows: &Transaction) -> Result<(), FsError> {
+    for point in points {
+        if rows_to(rows, &point.path)?.is_none() {
+            Fs::new(rows).owner(USER).create_dir_all(&point.path).map_err(|error| error.fs_error().unwrap_or(FsError::Io))?;
+        }
+    }
+    Ok(())
 }
 
 /// A guest path as a mount point has it, or why it cannot be one.

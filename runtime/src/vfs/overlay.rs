@@ -7,13 +7,13 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use abi::Errno;
 use abi::stat::S_IFDIR;
 use sqlite_fs::path::Resolved;
-use sqlite_fs::{FileType, FsError, ROOT};
+use sqlite_fs::{Entry, FileType, FsError, Owner, ROOT, Rows, Transaction, Volume};
 
 use super::mounts::{HostId, Mounts};
-use super::{ALIAS_NODE, DirectoryEntry, Node, ROOT_NODE, Vfs, errno, rows};
+use super::view::View;
+use super::{ALIAS_NODE, Node, ROOT_NODE, USER};
 
 /// Cookies of host names in a directory that has rows too: beyond any row's.
 const HOST_COOKIES: u64 = 1 << 60;
@@ -21,10 +21,10 @@ const HOST_COOKIES: u64 = 1 << 60;
 /// Copied at a time when a host file becomes a row.
 const COPY_BYTES: usize = 256 << 10;
 
-impl Vfs {
+impl<R: Rows> View<R> {
     /// The mounts, which there must be for a host file to be met.
-    pub(super) fn mounts(&self) -> Result<&Mounts, Errno> {
-        self.mounts.as_deref().ok_or(Errno::NOENT)
+    pub(super) fn mounts(&self) -> Result<&Mounts, FsError> {
+        self.mounts.as_deref().ok_or(FsError::NoEntry)
     }
 
     /// What a node is now: a host file that was changed is a row.
@@ -84,15 +84,7 @@ impl Vfs {
         if !mounts.any_hidden.load(Ordering::Acquire) || !mounts.point(dir)?.overlay {
             return Ok(false);
         }
-        self.rows.whiteouts().hides(&format!("{}/{name}", mounts.path(dir)?))
-    }
-
-    fn hide(&self, mounts: &Mounts, dir: HostId, name: &str) -> Result<(), FsError> {
-        let path = format!("{}/{name}", mounts.path(dir)?);
-        self.rows.whiteouts().hide(&path)?;
-        mounts.any_hidden.store(true, Ordering::Release);
-        mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).note_hidden(path);
-        Ok(())
+        self.rows.hides(&format!("{}/{name}", mounts.path(dir)?))
     }
 
     /// The directory above a host file.
@@ -111,52 +103,62 @@ impl Vfs {
         lower: HostId,
         cookie: u64,
         limit: usize,
-    ) -> Result<Vec<DirectoryEntry>, Errno> {
+    ) -> Result<Vec<Entry>, FsError> {
         let mounts = self.mounts()?;
         let mut entries = match upper {
-            Some(ino) if cookie < HOST_COOKIES => rows::readdir(&self.rows, self.fixed, ino, cookie, limit)?,
+            Some(ino) if cookie < HOST_COOKIES => self.readdir_rows(ino, cookie, limit)?,
             _ => Vec::new(),
         };
         if entries.len() >= limit {
             return Ok(entries);
         }
         let after = cookie.saturating_sub(HOST_COOKIES);
-        let listing = mounts.listing(lower, after == 0).map_err(errno::from_fs)?;
-        let directory = mounts.path(lower).map_err(errno::from_fs)?;
+        let listing = mounts.listing(lower, after == 0)?;
+        let directory = mounts.path(lower)?;
         let names = (1u64..).zip(listing.iter()).skip(usize::try_from(after).unwrap_or(usize::MAX));
         for (number, (name, kind)) in names {
             if entries.len() >= limit {
                 break;
             }
             let is_row = upper.is_some_and(|ino| self.rows.lookup(ino, name).is_ok());
-            if is_row || self.is_hidden(mounts, lower, name).map_err(errno::from_fs)? {
+            if is_row || self.is_hidden(mounts, lower, name)? {
                 continue;
             }
             let ino = mounts.inode_of(&format!("{directory}/{name}"));
-            entries.push(DirectoryEntry { name: name.clone(), ino, kind: kind.bits(), cookie: HOST_COOKIES + number });
+            entries.push(Entry { name: name.clone(), ino, kind: *kind, cookie: HOST_COOKIES + number });
         }
         Ok(entries)
     }
+}
+
+impl View<Transaction> {
+    fn hide(&self, mounts: &Mounts, dir: HostId, name: &str) -> Result<(), FsError> {
+        let path = format!("{}/{name}", mounts.path(dir)?);
+        self.rows.hide(&path)?;
+        mounts.any_hidden.store(true, Ordering::Release);
+        mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).note_hidden(path);
+        Ok(())
+    }
 
     /// The row of a node that is about to change.
-    pub(super) fn row(&self, node: Node) -> Result<u64, Errno> {
+    pub(super) fn row(&self, node: Node) -> Result<u64, FsError> {
         self.row_of_size(node, u64::MAX)
     }
 
     /// The same, when no more than so many bytes of it will be needed.
-    pub(super) fn row_of_size(&self, node: Node, size: u64) -> Result<u64, Errno> {
+    pub(super) fn row_of_size(&self, node: Node, size: u64) -> Result<u64, FsError> {
         match self.current(node) {
             Node::Row(ino) => Ok(ino),
             Node::Host(id) => self.copy_up(id, size),
-            _ => Err(Errno::ROFS),
+            _ => Err(FsError::ReadOnly),
         }
     }
 
     // Makes a host file a row, and the directories above it.
-    fn copy_up(&self, id: HostId, size: u64) -> Result<u64, Errno> {
+    fn copy_up(&self, id: HostId, size: u64) -> Result<u64, FsError> {
         let mounts = self.mounts()?;
-        if !mounts.point(id).map_err(errno::from_fs)?.overlay {
-            return Err(Errno::ROFS);
+        if !mounts.point(id)?.overlay {
+            return Err(FsError::ReadOnly);
         }
         // One at a time, or two processes make two rows of one file.
         let _turn = mounts.copying.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,11 +169,11 @@ impl Vfs {
                 above.pop();
                 break ino;
             }
-            let (parent, _) = mounts.place(top).map_err(errno::from_fs)?.ok_or(Errno::ROFS)?;
+            let (parent, _) = mounts.place(top)?.ok_or(FsError::ReadOnly)?;
             above.push(parent);
         };
         for id in above.into_iter().rev() {
-            parent = self.copy_one(mounts, id, parent, size).map_err(errno::from_fs)?;
+            parent = self.copy_one(mounts, id, parent, size)?;
         }
         Ok(parent)
     }
@@ -179,12 +181,12 @@ impl Vfs {
     fn copy_one(&self, mounts: &Mounts, id: HostId, parent: u64, size: u64) -> Result<u64, FsError> {
         let Some((_, name)) = mounts.place(id)? else { return Err(FsError::ReadOnly) };
         let stat = mounts.stat(id)?;
-        let (uid, gid) = (self.owner.uid, self.owner.gid);
+        let Owner { uid, gid } = USER;
         let ino = match mounts.kind(id)? {
             FileType::Directory => self.rows.mkdir(parent, &name, stat.mode & 0o777, uid, gid)?,
             FileType::Symlink => self.rows.symlink(parent, &name, &mounts.read_link(id)?, uid, gid)?,
-            // A directory of the host shows no pipes.
-            FileType::Fifo => return Err(FsError::NoEntry),
+            // A directory of the host shows neither.
+            FileType::Fifo | FileType::Device => return Err(FsError::NoEntry),
             FileType::File => {
                 let ino = self.rows.create(parent, &name, stat.mode & 0o777, uid, gid)?;
                 if let Err(error) = self.copy_content(mounts, id, ino, size) {
@@ -237,25 +239,25 @@ impl Vfs {
         at: &Resolved<Node>,
         name: &str,
         remove_row: impl FnOnce(u64) -> Result<(), FsError>,
-    ) -> Result<(), Errno> {
+    ) -> Result<(), FsError> {
         let Some(mounts) = self.mounts.as_deref() else {
-            return remove_row(self.row_entry(at)?).map_err(errno::from_fs);
+            return remove_row(self.row_entry(at)?);
         };
-        let Some((node, kind)) = at.node else { return Err(errno::from_fs(at.missing)) };
+        let Some((node, kind)) = at.node else { return Err(at.missing) };
         let parent = self.current(at.parent);
         may_move(mounts, node)?;
         if kind == FileType::Directory && !self.is_only_rows(node) && !self.readdir(node, 0, 1)?.is_empty() {
-            return Err(Errno::NOTEMPTY);
+            return Err(FsError::NotEmpty);
         }
         match self.current(node) {
             Node::Row(_) => {
-                let Node::Row(dir) = parent else { return Err(Errno::ROFS) };
-                remove_row(dir).map_err(errno::from_fs)?;
+                let Node::Row(dir) = parent else { return Err(FsError::ReadOnly) };
+                remove_row(dir)?;
             }
             Node::Host(_) => {}
-            _ => return Err(Errno::ROFS),
+            _ => return Err(FsError::ReadOnly),
         }
-        self.cover(mounts, parent, name).map_err(errno::from_fs)
+        self.cover(mounts, parent, name)
     }
 
     // Hides what a host directory shows at a name, if it shows anything.
@@ -272,7 +274,7 @@ impl Vfs {
     }
 
     /// Whether two directories are in the same mount, or both in none.
-    pub(super) fn same_mount(&self, one: Node, other: Node) -> Result<bool, Errno> {
+    pub(super) fn same_mount(&self, one: Node, other: Node) -> Result<bool, FsError> {
         let Some(mounts) = self.mounts.as_deref() else { return Ok(true) };
         let of = |dir: Node| -> Result<Option<usize>, FsError> {
             let mut ino = match self.current(dir) {
@@ -290,7 +292,7 @@ impl Vfs {
                 ino = self.rows.parent(ino)?;
             }
         };
-        Ok(of(one).map_err(errno::from_fs)? == of(other).map_err(errno::from_fs)?)
+        Ok(of(one)? == of(other)?)
     }
 
     /// Renames when something is mounted somewhere.
@@ -300,57 +302,57 @@ impl Vfs {
         old_name: &str,
         to: &Resolved<Node>,
         new_name: &str,
-    ) -> Result<(), Errno> {
+    ) -> Result<(), FsError> {
         let mounts = self.mounts()?;
-        let (node, kind) = from.existing().map_err(errno::from_fs)?;
+        let (node, kind) = from.existing()?;
         may_move(mounts, node)?;
         if let Some((target, target_kind)) = to.node {
             may_move(mounts, target)?;
             match (kind, target_kind) {
                 (FileType::Directory, FileType::Directory) if self.current(target) == self.current(node) => return Ok(()),
                 (FileType::Directory, FileType::Directory) if !self.readdir(target, 0, 1)?.is_empty() => {
-                    return Err(Errno::NOTEMPTY);
+                    return Err(FsError::NotEmpty);
                 }
                 (FileType::Directory, FileType::Directory) => {}
-                (FileType::Directory, _) => return Err(Errno::NOTDIR),
-                (_, FileType::Directory) => return Err(Errno::ISDIR),
+                (FileType::Directory, _) => return Err(FsError::NotDirectory),
+                (_, FileType::Directory) => return Err(FsError::IsDirectory),
                 _ => {}
             }
         }
         if !self.same_mount(from.parent, to.parent)? {
-            return Err(Errno::XDEV);
+            return Err(FsError::CrossDevice);
         }
         let shows_through = match self.current(node) {
             Node::Row(ino) => mounts.lower_of(ino).is_some(),
             _ => true,
         };
         if kind == FileType::Directory && shows_through {
-            return Err(Errno::XDEV);
+            return Err(FsError::CrossDevice);
         }
         self.row(node)?;
         let (old_parent, new_parent) = (self.row(from.parent)?, self.row(to.parent)?);
-        self.rows.rename(old_parent, old_name, new_parent, new_name).map_err(errno::from_fs)?;
+        self.rows.rename(old_parent, old_name, new_parent, new_name)?;
         if (old_parent, old_name) != (new_parent, new_name) {
-            self.cover(mounts, Node::Row(old_parent), old_name).map_err(errno::from_fs)?;
+            self.cover(mounts, Node::Row(old_parent), old_name)?;
         }
         // A directory that came here is what it was: nothing below it shows through.
         if kind == FileType::Directory {
-            self.cover(mounts, Node::Row(new_parent), new_name).map_err(errno::from_fs)?;
+            self.cover(mounts, Node::Row(new_parent), new_name)?;
         }
         Ok(())
     }
 }
 
 // Mount points and the directories above them stay; what is for reading only stays as it is.
-fn may_move(mounts: &Mounts, node: Node) -> Result<(), Errno> {
+fn may_move(mounts: &Mounts, node: Node) -> Result<(), FsError> {
     match node {
-        Node::Row(ino) if mounts.is_pinned(ino) => Err(Errno::BUSY),
+        Node::Row(ino) if mounts.is_pinned(ino) => Err(FsError::Busy),
         Node::Row(_) => Ok(()),
-        Node::Host(id) => match mounts.place(id).map_err(errno::from_fs)? {
-            None => Err(Errno::BUSY),
-            Some(_) if !mounts.point(id).map_err(errno::from_fs)?.overlay => Err(Errno::ROFS),
+        Node::Host(id) => match mounts.place(id)? {
+            None => Err(FsError::Busy),
+            Some(_) if !mounts.point(id)?.overlay => Err(FsError::ReadOnly),
             Some(_) => Ok(()),
         },
-        _ => Err(Errno::ROFS),
+        _ => Err(FsError::ReadOnly),
     }
 }

@@ -8,15 +8,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use abi::stat::{S_IFDIR, S_IFLNK, S_IFREG};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
-use sqlite_fs::path::{Bounds, Last};
-use sqlite_fs::{FileType, FsError, Transaction};
+use sqlite_fs::path::{Last, Tree};
+use sqlite_fs::{FileType, FsError, Rows, Step, Transaction, Volume, VolumeMut};
 
 use super::directory::{HostDirectory, component, read_at};
-use super::{Node, ROOT_NODE, USER_ID, Vfs, errno};
+use super::{Node, ROOT_NODE, USER, View};
 use crate::Error;
 
 /// What a copy of a tree brought; see [`Sandbox::import_tree`](crate::Sandbox::import_tree).
@@ -41,8 +40,6 @@ const COPY_BYTES: usize = 256 << 10;
 const DIRECTORY_MODE: u32 = 0o755;
 /// Skipped paths that are named.
 const SKIPPED_MAX: usize = 1_000;
-/// Names read at a time.
-const NAMES_PER_STEP: usize = 1_024;
 
 impl TreeCopy {
     fn skip(&mut self, path: String) {
@@ -57,12 +54,12 @@ fn below(directory: &str, name: &str) -> String {
 }
 
 /// Copies what is in a host directory into a directory of the sandbox, which exists.
-pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str) -> Result<TreeCopy, Error> {
+pub(crate) fn import_tree(host: &HostDirectory, view: &View<Transaction>, guest: &str) -> Result<TreeCopy, Error> {
     let failed = |path: &str| {
         let path = format!("{}/{path}", guest.trim_end_matches('/'));
         move |source| Error::from(sqlite_fs::Error::Fs { operation: "import", path, source })
     };
-    let top = rows.fs().metadata(guest)?.ino;
+    let (top, _) = view.find(ROOT_NODE, guest, Last::Follow).map_err(failed(""))?;
     let mut copy = TreeCopy::default();
     let mut left = vec![(String::new(), top)];
     while let Some((path, into)) = left.pop() {
@@ -81,138 +78,129 @@ pub(crate) fn import_tree(host: &HostDirectory, rows: &Transaction, guest: &str)
                 }
                 Err(error) => return Err(failed(&child)(error)),
             };
-            let ino = match kind {
-                FileType::Directory => {
-                    let ino = directory_in(rows, into, &name, stat.mode).map_err(failed(&child))?;
-                    copy.directories += 1;
-                    left.push((child.clone(), ino));
-                    ino
-                }
-                FileType::Symlink => {
-                    let target = host.read_link(&from, &name).map_err(failed(&child))?;
-                    make_room(rows, into, &name).map_err(failed(&child))?;
-                    copy.symlinks += 1;
-                    rows.symlink(into, &name, &target, USER_ID, USER_ID).map_err(failed(&child))?
-                }
-                // A directory of the host shows no pipes.
-                FileType::Fifo => continue,
-                FileType::File => {
-                    make_room(rows, into, &name).map_err(failed(&child))?;
-                    let file = host.open_file(&from, &name).map_err(failed(&child))?;
-                    let ino = rows.create(into, &name, stat.mode, USER_ID, USER_ID).map_err(failed(&child))?;
-                    copy.bytes += fill(rows, ino, &file).map_err(failed(&child))?;
-                    copy.files += 1;
-                    ino
-                }
-            };
-            rows.set_times(ino, Some(stat.atime), Some(stat.mtime)).map_err(failed(&child))?;
-        }
-    }
-    Ok(copy)
-}
-
-fn directory_in(rows: &Transaction, dir: u64, name: &str, mode: u32) -> Result<u64, FsError> {
-    match rows.lookup(dir, name) {
-        Ok((ino, FileType::Directory)) => Ok(ino),
-        Ok(_) => Err(FsError::Exists),
-        Err(FsError::NoEntry) => rows.mkdir(dir, name, mode, USER_ID, USER_ID),
-        Err(error) => Err(error),
-    }
-}
-
-// A file or link that is there is replaced; a directory is not.
-fn make_room(rows: &Transaction, dir: u64, name: &str) -> Result<(), FsError> {
-    match rows.lookup(dir, name) {
-        Ok((_, FileType::Directory)) => Err(FsError::IsDirectory),
-        Ok(_) => rows.unlink(dir, name),
-        Err(FsError::NoEntry) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn fill(rows: &Transaction, ino: u64, file: &File) -> Result<u64, FsError> {
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut offset = 0;
-    loop {
-        let read = read_at(file, offset, &mut buffer)?;
-        let mut bytes = buffer.get(..read).unwrap_or_default();
-        if bytes.is_empty() {
-            return Ok(offset);
-        }
-        while !bytes.is_empty() {
-            let written = rows.write(ino, offset, bytes)?;
-            offset += written as u64;
-            bytes = bytes.get(written..).unwrap_or_default();
-        }
-    }
-}
-
-/// Copies what a directory of the sandbox shows into a host directory, made if it is missing.
-pub(crate) fn export_tree(vfs: &Vfs, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
-    let unread = |path: &str, errno: abi::Errno| {
-        let path = format!("{}/{path}", guest.trim_end_matches('/'));
-        Error::Invalid(format!("cannot export `{path}`: {}", errno.message()))
-    };
-    let top = vfs.find(ROOT_NODE, guest, Last::Follow).map_err(|errno| unread("", errno))?;
-    if vfs.stat(top).map_err(|errno| unread("", errno))?.kind() != S_IFDIR {
-        return Err(unread("", abi::Errno::NOTDIR));
-    }
-    let target = Target::open(host)?;
-    let mut copy = TreeCopy::default();
-    let mut bounds = Bounds::default();
-    let mut left = vec![(String::new(), top, 0)];
-    while let Some((path, directory, depth)) = left.pop() {
-        vfs.enter(&mut bounds, directory, depth).map_err(|errno| unread(&path, errno))?;
-        let into = target.descend(&path)?;
-        let mut cookie = 0;
-        loop {
-            let entries = vfs.readdir(directory, cookie, NAMES_PER_STEP).map_err(|errno| unread(&path, errno))?;
-            let Some(last) = entries.last() else { break };
-            cookie = last.cookie;
-            for entry in &entries {
-                let child = below(&path, &entry.name);
-                let found = vfs.resolve(directory, &entry.name, Last::NoFollow).map_err(|errno| unread(&child, errno))?;
-                let node = match found.node {
-                    // The fixed world is in every sandbox.
-                    Some((Node::Fixed(_) | Node::Descriptor(_), _)) | None => continue,
-                    Some((node, _)) => node,
-                };
-                let stat = vfs.stat(node).map_err(|errno| unread(&child, errno))?;
-                let failed = |source| target.failed(&child, source);
-                // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target.
-                // One that is a path gets neither there nor anywhere else in the target, wherever it comes from.
-                let name = component(&entry.name).map_err(|_| unread(&child, abi::Errno::INVAL))?;
-                match stat.kind() {
-                    S_IFDIR => {
-                        make_directory(&into, name).map_err(failed)?;
-                        copy.directories += 1;
-                        bounds.keep(&child).map_err(|error| unread(&child, errno::from_fs(error)))?;
-                        left.push((child, node, depth + 1));
-                    }
-                    S_IFLNK => {
-                        let link = vfs.readlink(node).map_err(|errno| unread(&child, errno))?;
-                        if !stays_inside(&link, child.matches('/').count()) {
-                            copy.skip(child);
-                            continue;
-                        }
-                        into.symlink(&link, name).map_err(failed)?;
-                        copy.symlinks += 1;
-                    }
-                    S_IFREG => {
-                        let mut options = OpenOptions::new();
-                        options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
-                        let mut file = into.open_with(name, &options).map_err(failed)?;
-                        copy.bytes += empty_into(vfs, node, &mut file, |errno| unread(&child, errno), failed)?;
-                        copy.files += 1;
-                        let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
-                        file.into_std().set_times(times).map_err(failed)?;
-                    }
-                    _ => copy.skip(child),
-                }
+            let node = bring(host, (&from, &name, kind, stat.mode), view, into, &mut copy).map_err(failed(&child))?;
+            view.set_times(node, Some(stat.atime), Some(stat.mtime)).map_err(failed(&child))?;
+            if kind == FileType::Directory {
+                left.push((child, node));
             }
         }
     }
     Ok(copy)
+}
+
+// A directory that is there is used. A file or link is replaced by another, and a directory is not.
+fn bring(
+    host: &HostDirectory,
+    (from, name, kind, mode): (&Dir, &str, FileType, u32),
+    view: &View<Transaction>,
+    into: Node,
+    copy: &mut TreeCopy,
+) -> Result<Node, FsError> {
+    let mut at = view.resolve(into, name, Last::Entry)?;
+    match (kind, at.node) {
+        (FileType::Directory, Some((node, FileType::Directory))) => {
+            copy.directories += 1;
+            return Ok(node);
+        }
+        (FileType::Directory, Some(_)) => return Err(FsError::Exists),
+        (_, Some((_, FileType::Directory))) => return Err(FsError::IsDirectory),
+        (_, Some(_)) => {
+            view.unlink(&at, name)?;
+            at = view.resolve(into, name, Last::Entry)?;
+        }
+        (_, None) => {}
+    }
+    let new = at.for_new()?;
+    match kind {
+        FileType::Directory => {
+            copy.directories += 1;
+            view.mkdir(&at, new, mode, USER)
+        }
+        FileType::Symlink => {
+            copy.symlinks += 1;
+            view.symlink(&at, new, &host.read_link(from, name)?, USER)
+        }
+        FileType::File => {
+            let file = host.open_file(from, name)?;
+            let node = view.create(&at, new, mode, USER)?;
+            copy.bytes += fill(view, node, &file)?;
+            copy.files += 1;
+            Ok(node)
+        }
+        // A directory of the host shows neither.
+        FileType::Fifo | FileType::Device => Err(FsError::Invalid),
+    }
+}
+
+fn fill(view: &View<Transaction>, node: Node, file: &File) -> Result<u64, FsError> {
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut offset = 0;
+    loop {
+        let read = read_at(file, offset, &mut buffer)?;
+        if read == 0 {
+            return Ok(offset);
+        }
+        view.fs().write_at(node, offset, buffer.get(..read).unwrap_or_default())?;
+        offset += read as u64;
+    }
+}
+
+/// Copies what a directory of the sandbox shows into a host directory, made if it is missing. The fixed world is in every sandbox
+/// and left out.
+pub(crate) fn export_tree<R: Rows>(view: &View<R>, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
+    let top = view.find(ROOT_NODE, guest, Last::Follow);
+    if !matches!(top, Ok((_, FileType::Directory))) {
+        return Err(unread(guest, top.err().unwrap_or(FsError::NotDirectory)));
+    }
+    let target = Target::open(host)?;
+    let mut copy = TreeCopy::default();
+    let mut into = (String::new(), target.descend("")?);
+    view.fs().visit::<Error>(guest, |found| {
+        if found.is_left_out {
+            return Ok(Step::Skip);
+        }
+        let child = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
+        let (directory, name) = child.rsplit_once('/').unwrap_or(("", child));
+        // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target.
+        // One that is a path gets neither there nor anywhere else in the target, wherever it comes from.
+        let name = component(name).map_err(|error| unread(found.path, error))?;
+        if into.0 != directory {
+            into = (directory.to_owned(), target.descend(directory)?);
+        }
+        let failed = |source| target.failed(child, source);
+        match found.kind {
+            FileType::Directory => {
+                make_directory(&into.1, name).map_err(failed)?;
+                copy.directories += 1;
+            }
+            FileType::Symlink => {
+                let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
+                if stays_inside(&link, child.matches('/').count()) {
+                    into.1.symlink(&link, name).map_err(failed)?;
+                    copy.symlinks += 1;
+                } else {
+                    copy.skip(child.to_owned());
+                }
+            }
+            FileType::File => {
+                let stat = view.stat(found.node).map_err(|error| unread(found.path, error))?;
+                let mut options = OpenOptions::new();
+                options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
+                let mut file = into.1.open_with(name, &options).map_err(failed)?;
+                copy.bytes += empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
+                copy.files += 1;
+                let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
+                file.into_std().set_times(times).map_err(failed)?;
+            }
+            FileType::Fifo | FileType::Device => copy.skip(child.to_owned()),
+        }
+        Ok(Step::Enter)
+    })?;
+    Ok(copy)
+}
+
+fn unread(path: &str, source: FsError) -> Error {
+    sqlite_fs::Error::Fs { operation: "export", path: path.to_owned(), source }.into()
 }
 
 fn time(nanos: i64) -> SystemTime {
@@ -220,17 +208,17 @@ fn time(nanos: i64) -> SystemTime {
     if nanos < 0 { SystemTime::UNIX_EPOCH - since_1970 } else { SystemTime::UNIX_EPOCH + since_1970 }
 }
 
-fn empty_into(
-    vfs: &Vfs,
+fn empty_into<R: Rows>(
+    view: &View<R>,
     node: Node,
     file: &mut File,
-    unread: impl Fn(abi::Errno) -> Error,
+    unread: impl Fn(FsError) -> Error,
     failed: impl Fn(io::Error) -> Error,
 ) -> Result<u64, Error> {
     let mut buffer = vec![0; COPY_BYTES];
     let mut offset = 0;
     loop {
-        let read = vfs.read(node, offset, &mut buffer).map_err(&unread)?;
+        let read = view.read(node, offset, &mut buffer).map_err(&unread)?;
         let bytes = buffer.get(..read).unwrap_or_default();
         if bytes.is_empty() {
             return Ok(offset);

@@ -11,6 +11,8 @@
 use abi::spawn::Request;
 use abi::{Disposition, Errno, Signal};
 
+use sqlite_fs::VolumeMut;
+
 use super::call::Call;
 use super::memory::MAX_PATH_BYTES;
 use super::{files, metadata, processes, tools};
@@ -130,20 +132,20 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"chmod" => {
             let ([follow, mode], path) = numbers(body)?;
             let node = node(call, path, follow)?;
-            call.state.tree.vfs.chmod(node, mode)?;
+            call.state.tree.view.chmod(node, mode)?;
             Ok(Vec::new())
         }
         b"fchmod" => {
             let ([fd, mode], _) = numbers(body)?;
             let file = files::file(call, fd)?;
             let (Object::File(held) | Object::Directory(held)) = &file.object else { return Err(Errno::INVAL.into()) };
-            call.state.tree.vfs.chmod(held.node, mode)?;
+            call.state.tree.view.chmod(held.node, mode)?;
             Ok(Vec::new())
         }
         b"chown" => {
             let ([follow, uid, gid], path) = numbers(body)?;
             let node = node(call, path, follow)?;
-            call.state.tree.vfs.chown(node, uid, gid)?;
+            metadata::chown(call, node, uid, gid)?;
             Ok(Vec::new())
         }
         b"umask" => {
@@ -219,9 +221,9 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
     }
 }
 
-fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Errno> {
+fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Fault> {
     if path.len() > MAX_PATH_BYTES as usize {
-        return Err(Errno::NAMETOOLONG);
+        return Err(Errno::NAMETOOLONG.into());
     }
     processes::node_at(call, std::str::from_utf8(path).map_err(|_| Errno::ILSEQ)?, follow)
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use abi::Errno;
-use abi::stat::{S_IFDIR, S_IFREG, Stat};
+use abi::stat::{S_IFREG, Stat};
+use sqlite_fs::{Entry, FileType, Volume, VolumeMut};
 
 use super::call::Call;
 use super::memory::{Buffer, MAX_IO_BYTES};
@@ -11,7 +12,7 @@ use super::metadata;
 use super::types;
 use crate::process::Fault;
 use crate::process::descriptor::{Object, OpenFile, ROOT_DESCRIPTOR, Whence};
-use crate::vfs::{DirectoryEntry, Node, ROOT_NODE, Thing, descriptor_entries};
+use crate::vfs::{Node, ROOT_NODE, Thing, descriptor_entries};
 
 /// The open file behind a descriptor.
 pub(super) fn file(call: &Call<'_>, fd: u32) -> Result<Arc<OpenFile>, Errno> {
@@ -152,9 +153,9 @@ pub(super) fn filestat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fau
 }
 
 /// The metadata of a descriptor.
-pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Errno> {
+pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Fault> {
     if is_root(call, fd) {
-        return call.state.tree.vfs.stat(ROOT_NODE);
+        return Ok(call.state.tree.view.attributes(ROOT_NODE)?);
     }
     let file = file(call, fd)?;
     metadata::of_file(call, &file)
@@ -164,7 +165,7 @@ pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Errno> {
 pub(super) fn set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Fault> {
     let file = file(call, fd)?;
     match &file.object {
-        Object::File(held) if file.writable => Ok(call.state.tree.vfs.truncate(held.node, size)?),
+        Object::File(held) if file.writable => Ok(call.state.tree.view.truncate(held.node, size)?),
         _ => Err(Errno::INVAL.into()),
     }
 }
@@ -232,7 +233,7 @@ pub(super) fn readdir(call: &mut Call<'_>, fd: u32, buffer: u32, length: u32, co
         }
         for entry in entries {
             let name_length = u32::try_from(entry.name.len()).map_err(|_| Errno::OVERFLOW)?;
-            let mut encoded = types::dirent(entry.cookie, entry.ino, name_length, types::file_type(entry.kind)).to_vec();
+            let mut encoded = types::dirent(entry.cookie, entry.ino, name_length, types::file_type(entry.kind.bits())).to_vec();
             encoded.extend_from_slice(entry.name.as_bytes());
             let room = (length - written) as usize;
             encoded.truncate(room);
@@ -251,20 +252,20 @@ pub(super) fn readdir(call: &mut Call<'_>, fd: u32, buffer: u32, length: u32, co
 // The first two cookies are `.` and `..`; the directory's own begin after them.
 const DOTS: u64 = 2;
 
-fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<DirectoryEntry>, Errno> {
+fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> {
     let mut entries = Vec::new();
-    let vfs = &call.state.tree.vfs;
+    let view = &call.state.tree.view;
     for (name, dot) in [(".", 0), ("..", 1)] {
         if cookie <= dot {
-            let ino = vfs.stat(node).map_or(1, |stat| stat.ino);
-            entries.push(DirectoryEntry { name: name.to_owned(), ino, kind: S_IFDIR, cookie: dot + 1 });
+            let ino = view.stat(node).map_or(1, |stat| stat.ino);
+            entries.push(Entry { name: name.to_owned(), ino, kind: FileType::Directory, cookie: dot + 1 });
         }
     }
     let after = cookie.saturating_sub(DOTS);
-    let listed = match vfs.thing(node) {
+    let listed = match view.thing(node) {
         Some(Thing::Descriptors) => descriptor_entries(&call.state.descriptors.numbers(), after),
-        _ => vfs.readdir(node, after, NAMES_PER_STEP)?,
+        _ => view.readdir(node, after, NAMES_PER_STEP)?,
     };
-    entries.extend(listed.into_iter().map(|entry| DirectoryEntry { cookie: entry.cookie + DOTS, ..entry }));
+    entries.extend(listed.into_iter().map(|entry| Entry { cookie: entry.cookie + DOTS, ..entry }));
     Ok(entries)
 }

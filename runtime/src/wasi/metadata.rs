@@ -3,17 +3,19 @@
 use abi::Errno;
 use abi::stat::{S_IFCHR, S_IFIFO, S_IFREG, Stat};
 
+use sqlite_fs::VolumeMut;
+
 use super::call::Call;
 use super::types;
 use crate::process::Fault;
 use crate::process::descriptor::{Object, OpenFile};
-use crate::vfs::Node;
+use crate::vfs::{Node, USER};
 
 /// The metadata of an open file.
-pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Errno> {
-    let made_up = |mode, size| Stat { ino: 1, mode, nlink: 1, size, uid: 1000, gid: 1000, ..Stat::default() };
+pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Fault> {
+    let made_up = |mode, size| Stat { ino: 1, mode, nlink: 1, size, uid: USER.uid, gid: USER.gid, ..Stat::default() };
     match &file.object {
-        Object::File(held) | Object::Directory(held) => call.state.tree.vfs.stat(held.node),
+        Object::File(held) | Object::Directory(held) => Ok(call.state.tree.view.attributes(held.node)?),
         Object::Bytes(bytes) => Ok(made_up(S_IFREG | 0o444, bytes.len() as u64)),
         Object::Device(_) => Ok(made_up(S_IFCHR | 0o666, 0)),
         Object::Reader(_) | Object::Writer(_) | Object::Both(..) | Object::Capture(_) => Ok(made_up(S_IFIFO | 0o600, 0)),
@@ -21,10 +23,10 @@ pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Errno> {
 }
 
 /// The metadata of a node, which may be one of the caller's descriptors.
-pub(super) fn of_node(call: &Call<'_>, node: Node) -> Result<Stat, Errno> {
+pub(super) fn of_node(call: &Call<'_>, node: Node) -> Result<Stat, Fault> {
     match node {
         Node::Descriptor(fd) => of_file(call, call.state.descriptors.get(fd).map_err(|_| Errno::NOENT)?),
-        node => call.state.tree.vfs.stat(node),
+        node => Ok(call.state.tree.view.attributes(node)?),
     }
 }
 
@@ -39,5 +41,11 @@ pub(super) fn set_times(call: &mut Call<'_>, node: Node, atime: u64, mtime: u64,
     };
     let atime = chosen(atime, types::SET_ATIME, types::SET_ATIME_NOW)?;
     let mtime = chosen(mtime, types::SET_MTIME, types::SET_MTIME_NOW)?;
-    Ok(call.state.tree.vfs.set_times(node, atime, mtime)?)
+    Ok(call.state.tree.view.set_times(node, atime, mtime)?)
+}
+
+/// Sets owner and group; `u32::MAX` leaves one as it is.
+pub(super) fn chown(call: &Call<'_>, node: Node, uid: u32, gid: u32) -> Result<(), Fault> {
+    let given = |id: u32| (id != u32::MAX).then_some(id);
+    Ok(call.state.tree.view.chown(node, given(uid), given(gid))?)
 }

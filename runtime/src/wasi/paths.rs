@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use abi::Errno;
 use abi::stat::{S_IFDIR, S_IFIFO};
-use sqlite_fs::path::Last;
+use sqlite_fs::path::{Last, Tree};
+use sqlite_fs::{Volume, VolumeMut};
 
 use super::call::Call;
 use super::files::directory;
@@ -14,7 +15,7 @@ use crate::process::descriptor::{HeldNode, Object, OpenFile};
 use crate::process::pipe::CAPACITY;
 use crate::process::wait::block;
 use crate::process::{Fault, MemoryCharge, Pid, State};
-use crate::vfs::{Node, ProcFile, Thing};
+use crate::vfs::{Node, ProcFile, Thing, USER};
 
 /// A path argument: where it starts, and its text.
 #[derive(Clone, Copy)]
@@ -56,7 +57,7 @@ pub(super) fn open(call: &mut Call<'_>, path: PathArgument, flags: OpenFlags, ou
 }
 
 fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Result<Arc<OpenFile>, Fault> {
-    let vfs = &call.state.tree.vfs;
+    let view = &call.state.tree.view;
     let create = flags.open & types::OPEN_CREATE != 0;
     let exclusive = flags.open & types::OPEN_EXCLUSIVE != 0;
     let readable = flags.rights & types::RIGHT_READ != 0;
@@ -65,7 +66,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
 
     // O_CREAT|O_EXCL is about the name itself: it does not follow a link there.
     let follow = if create && exclusive { Last::Entry } else { last(flags.lookup) };
-    let found = vfs.resolve(base, text, follow)?;
+    let found = view.resolve(base, text, follow)?;
     let Some((node, _)) = found.node else {
         if !create {
             return Err(Errno::NOENT.into());
@@ -73,8 +74,11 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
         if flags.open & types::OPEN_DIRECTORY != 0 {
             return Err(Errno::INVAL.into());
         }
-        let node = vfs.create(&found, 0o666 & !call.state.umask)?;
-        return Ok(OpenFile::new(Object::File(HeldNode::new(vfs, node)), readable, writable, append));
+        if found.slash {
+            return Err(Errno::ISDIR.into());
+        }
+        let node = view.create(&found, found.for_new()?, 0o666 & !call.state.umask, USER)?;
+        return Ok(OpenFile::new(Object::File(HeldNode::new(view, node)), readable, writable, append));
     };
     if create && exclusive {
         return Err(Errno::EXIST.into());
@@ -82,7 +86,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
     if let Node::Descriptor(fd) = node {
         return call.state.descriptors.get(fd).map(Arc::clone).map_err(|_| Errno::NOENT.into());
     }
-    let stat = vfs.stat(node)?;
+    let stat = view.attributes(node)?;
     let is_directory = stat.kind() == S_IFDIR;
     if is_directory && (writable || create) {
         return Err(Errno::ISDIR.into());
@@ -97,21 +101,21 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
     if let (Node::Row(ino), S_IFIFO) = (node, stat.kind()) {
         return open_fifo(call, ino, readable, writable, flags.fd & types::FD_NONBLOCK != 0);
     }
-    let object = match vfs.thing(node) {
-        _ if is_directory => Object::Directory(HeldNode::new(vfs, node)),
+    let object = match view.thing(node) {
+        _ if is_directory => Object::Directory(HeldNode::new(view, node)),
         Some(Thing::Standard(fd)) => return call.state.descriptors.get(*fd).map(Arc::clone).map_err(|_| Errno::NOENT.into()),
         Some(Thing::Terminal) => return Err(Errno::NXIO.into()),
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if writable => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
-        Some(Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(vfs, node)),
+        Some(Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
         Some(Thing::Process(file)) => Object::Bytes(proc_file(call, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None => {
             if flags.open & types::OPEN_TRUNCATE != 0 && stat.size > 0 {
-                vfs.truncate(node, 0)?;
+                view.truncate(node, 0)?;
             }
-            Object::File(HeldNode::new(vfs, node))
+            Object::File(HeldNode::new(view, node))
         }
     };
     Ok(OpenFile::new(object, readable, writable, append))
@@ -171,7 +175,7 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
             )
             .into_bytes()
         }
-        ProcFile::Mounts => state.tree.vfs.mount_lines().into_bytes(),
+        ProcFile::Mounts => state.tree.view.mount_lines().into_bytes(),
         ProcFile::Meminfo => {
             let total = meter.limits().memory.0 / 1024;
             let free = total.saturating_sub(meter.usage().memory_peak / 1024);
@@ -203,7 +207,7 @@ fn zero_terminated(strings: &[Vec<u8>]) -> Vec<u8> {
 /// `path_filestat_get`.
 pub(super) fn filestat(call: &mut Call<'_>, path: PathArgument, lookup: u32, out: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    let node = call.state.tree.vfs.find(base, &text, last(lookup))?;
+    let (node, _) = call.state.tree.view.find(base, &text, last(lookup))?;
     let stat = metadata::of_node(call, node)?;
     Ok(call.memory.write(out, &types::filestat(&stat))?)
 }
@@ -211,55 +215,55 @@ pub(super) fn filestat(call: &mut Call<'_>, path: PathArgument, lookup: u32, out
 /// `path_filestat_set_times`.
 pub(super) fn set_times(call: &mut Call<'_>, path: PathArgument, lookup: u32, times: [u64; 2], flags: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    let node = call.state.tree.vfs.find(base, &text, last(lookup))?;
+    let (node, _) = call.state.tree.view.find(base, &text, last(lookup))?;
     metadata::set_times(call, node, times[0], times[1], flags)
 }
 
 /// `path_create_directory`.
 pub(super) fn create_directory(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    Ok(call.state.tree.vfs.mkdir(base, &text, 0o777 & !call.state.umask)?)
+    call.state.tree.view.mkdir_at(base, &text, 0o777 & !call.state.umask, USER)?;
+    Ok(())
 }
 
 /// `path_remove_directory`.
 pub(super) fn remove_directory(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    Ok(call.state.tree.vfs.rmdir(base, &text)?)
+    Ok(call.state.tree.view.rmdir_at(base, &text)?)
 }
 
 /// `path_unlink_file`.
 pub(super) fn unlink(call: &mut Call<'_>, path: PathArgument) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    Ok(call.state.tree.vfs.unlink(base, &text)?)
+    Ok(call.state.tree.view.unlink_at(base, &text)?)
 }
 
 /// `path_rename`.
 pub(super) fn rename(call: &mut Call<'_>, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
     let (old_base, old_text) = old.read(call)?;
     let (new_base, new_text) = new.read(call)?;
-    Ok(call.state.tree.vfs.rename(old_base, &old_text, new_base, &new_text)?)
+    Ok(call.state.tree.view.rename_at(old_base, &old_text, new_base, &new_text)?)
 }
 
 /// `path_link`.
 pub(super) fn link(call: &mut Call<'_>, lookup: u32, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
     let (old_base, old_text) = old.read(call)?;
     let (new_base, new_text) = new.read(call)?;
-    let follow = last(lookup) == Last::Follow;
-    Ok(call.state.tree.vfs.link(old_base, &old_text, follow, new_base, &new_text)?)
+    Ok(call.state.tree.view.link_at(old_base, &old_text, last(lookup), new_base, &new_text)?)
 }
 
 /// `path_symlink`.
 pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), path: PathArgument) -> Result<(), Fault> {
     let target = call.memory.path(target.0, target.1)?;
     let (base, text) = path.read(call)?;
-    Ok(call.state.tree.vfs.symlink(&target, base, &text)?)
+    Ok(call.state.tree.view.symlink_at(&target, base, &text, USER)?)
 }
 
 /// `path_readlink`: cut where the buffer ends.
 pub(super) fn readlink(call: &mut Call<'_>, path: PathArgument, buffer: u32, length: u32, out: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
-    let node = call.state.tree.vfs.find(base, &text, Last::NoFollow)?;
-    let target = call.state.tree.vfs.readlink(node)?;
+    let (node, _) = call.state.tree.view.find(base, &text, Last::NoFollow)?;
+    let target = call.state.tree.view.readlink(node)?;
     let kept = target.as_bytes().get(..length as usize).unwrap_or(target.as_bytes());
     call.memory.write(buffer, kept)?;
     Ok(call.memory.write_u32(out, u32::try_from(kept.len()).unwrap_or(0))?)

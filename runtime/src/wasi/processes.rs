@@ -5,13 +5,14 @@ use std::sync::Arc;
 use abi::spawn::Request;
 use abi::{Counter, Disposition, Errno, Signal, WAIT_NO_HANG};
 use sqlite_fs::path::Last;
+use sqlite_fs::{Volume, VolumeMut};
 
 use super::call::Call;
 use super::{files, metadata};
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
 use crate::process::{self, FIRST, Fault, KeptState, MemoryCharge, WaitFor};
-use crate::vfs::{Node, ROOT_NODE};
+use crate::vfs::{Node, ROOT_NODE, USER};
 
 /// Largest encoded request; the preset's limit on command text is checked inside it.
 const MAX_REQUEST_BYTES: u32 = 8 << 20;
@@ -188,14 +189,14 @@ pub(super) fn umask(call: &mut Call<'_>, mask: u32, out: u32) -> Result<(), Faul
     Ok(call.memory.write_u32(out, old)?)
 }
 
-fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Errno> {
+fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Fault> {
     node_at(call, &call.memory.path(path.0, path.1)?, follow)
 }
 
 /// The node at an absolute path.
-pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, Errno> {
+pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, Fault> {
     let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
-    call.state.tree.vfs.find(ROOT_NODE, path, last)
+    Ok(call.state.tree.view.find(ROOT_NODE, path, last)?.0)
 }
 
 /// `stat`.
@@ -214,19 +215,20 @@ pub(super) fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault>
 /// `mkfifo`.
 pub(super) fn mkfifo(call: &mut Call<'_>, (pointer, length): (u32, u32), mode: u32) -> Result<(), Fault> {
     let path = call.memory.path(pointer, length)?;
-    Ok(call.state.tree.vfs.mkfifo(ROOT_NODE, &path, mode & !call.state.umask)?)
+    call.state.tree.view.mkfifo_at(ROOT_NODE, &path, mode & !call.state.umask, USER)?;
+    Ok(())
 }
 
 /// `chmod`.
 pub(super) fn chmod(call: &mut Call<'_>, path: (u32, u32), follow: u32, mode: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;
-    Ok(call.state.tree.vfs.chmod(node, mode)?)
+    Ok(call.state.tree.view.chmod(node, mode)?)
 }
 
 /// `chown`.
 pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32, gid: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;
-    Ok(call.state.tree.vfs.chown(node, uid, gid)?)
+    metadata::chown(call, node, uid, gid)
 }
 
 /// `count`: who meets the limit is told once, so that what it has buffered is not lost, and ended the next time.

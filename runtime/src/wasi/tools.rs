@@ -112,14 +112,14 @@ fn begin(call: &Call<'_>, name: &str, arguments: &str) -> Result<i64, Fault> {
     let parameters = json!({ "tool": name, "arguments": recorded(arguments), "parent": tree.run }).to_string();
     let command = format!("tool {name} {}", prefix(arguments, RECORDED_BYTES));
     let new = NewCall { name: CALL, parameters: Some(&parameters), command: &command };
-    Ok(tree.vfs.transaction().calls().begin(&new).map_err(|_| Errno::IO)?)
+    Ok(tree.view.transaction().calls().begin(&new).map_err(|_| Errno::IO)?)
 }
 
 fn finish(call: &Call<'_>, id: i64, result: &Result<String, Failure>) -> Result<(), Fault> {
     let text = result.as_ref().ok().map(|text| recorded(text).to_string());
     let error = result.as_ref().err().map(|failure| format!("{}: {}", failure.kind, failure.message));
     let outcome = Outcome { result: text.as_deref(), error: error.as_deref(), ..Outcome::default() };
-    Ok(call.state.tree.vfs.transaction().calls().finish(id, &outcome).map_err(|_| Errno::IO)?)
+    Ok(call.state.tree.view.transaction().calls().finish(id, &outcome).map_err(|_| Errno::IO)?)
 }
 
 // JSON as it is, when it is short; else the beginning of its text.

@@ -81,7 +81,7 @@ impl Store {
         match node.stat.file_type() {
             FileType::File => Ok(node),
             FileType::Directory => Err(FsError::IsDirectory.into()),
-            FileType::Symlink | FileType::Fifo => Err(FsError::Invalid.into()),
+            FileType::Symlink | FileType::Fifo | FileType::Device => Err(FsError::Invalid.into()),
         }
     }
 

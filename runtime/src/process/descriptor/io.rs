@@ -9,6 +9,7 @@ use crate::clock::Moment;
 use crate::process::wait::{Interruption, block};
 use crate::process::{Ended, Fault, Process, Tree};
 use crate::vfs::Device;
+use sqlite_fs::{Volume, VolumeMut};
 
 /// Where a seek starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl OpenFile {
         }
         match &self.object {
             Object::File(held) => {
-                let length = tree.vfs.read(held.node, offset, buffer)?;
+                let length = tree.view.read(held.node, offset, buffer)?;
                 tree.meter.count_read(length);
                 Ok(length)
             }
@@ -126,8 +127,8 @@ impl OpenFile {
             Object::File(held) => {
                 let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
                 let (start, length) = match self.append() {
-                    true => tree.vfs.append(held.node, bytes)?,
-                    false => (*position, tree.vfs.write(held.node, *position, bytes)?),
+                    true => tree.view.append(held.node, bytes)?,
+                    false => (*position, tree.view.write(held.node, *position, bytes)?),
                 };
                 tree.meter.count_written(length);
                 *position = start + length as u64;
@@ -144,7 +145,7 @@ impl OpenFile {
         }
         match &self.object {
             Object::File(held) => {
-                let length = tree.vfs.write(held.node, offset, bytes)?;
+                let length = tree.view.write(held.node, offset, bytes)?;
                 tree.meter.count_written(length);
                 Ok(length)
             }
@@ -155,19 +156,19 @@ impl OpenFile {
     }
 
     /// Moves the position and answers the new one.
-    pub(crate) fn seek(&self, tree: &Tree, offset: i64, whence: Whence) -> Result<u64, Errno> {
+    pub(crate) fn seek(&self, tree: &Tree, offset: i64, whence: Whence) -> Result<u64, Fault> {
         let size = match &self.object {
             Object::File(held) => {
                 if whence == Whence::End {
-                    tree.vfs.stat(held.node)?.size
+                    tree.view.stat(held.node)?.size
                 } else {
                     0
                 }
             }
             Object::Bytes(bytes) => bytes.len() as u64,
             Object::Device(_) => 0,
-            Object::Directory(_) => return Err(Errno::ISDIR),
-            _ => return Err(Errno::SPIPE),
+            Object::Directory(_) => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::SPIPE.into()),
         };
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let base = match whence {

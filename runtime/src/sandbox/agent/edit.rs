@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::Transaction;
 
 use super::tree::Tree;
-use super::write::check_version;
 use super::{Agent, MAX_WHOLE, text};
 use crate::Error;
 use crate::sandbox::version;
@@ -73,7 +73,9 @@ impl Agent<'_> {
         let parameters = json!({ "path": path, "edits": request.edits.len() });
         self.changing("edit_file", &path, parameters, |tree| {
             let content = tree.read(&path)?;
-            check_version(tree, &path, request.expected_version.as_deref())?;
+            if let Some(expected) = &request.expected_version {
+                version::compare(&path, expected, version::of(&content))?;
+            }
             let content = String::from_utf8(content)
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;
             let largest = MAX_WHOLE.min(self.sandbox.limits.file.0);
@@ -86,7 +88,7 @@ impl Agent<'_> {
 }
 
 fn apply(
-    tree: &Tree<'_>,
+    tree: &Tree<'_, Transaction>,
     path: &str,
     mut content: String,
     edits: &[Edit],

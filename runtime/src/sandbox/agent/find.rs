@@ -4,9 +4,9 @@ use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::{FileType, Step};
 
 use super::list::is_hidden;
-use super::tree::{Kind, Walk};
 use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
@@ -58,18 +58,19 @@ impl Agent<'_> {
                 return Ok(Found { paths, truncated, notes });
             }
             let base = top.trim_end_matches('/').len() + 1;
-            tree.walk(&top, |entry, _, kind| {
+            tree.walk(&top, |visited| {
+                let entry = visited.path;
                 if !hidden && is_hidden(entry) {
-                    return Ok(Walk::Skip);
+                    return Ok(Step::Skip);
                 }
-                if kind != Kind::Directory && matcher.is_match(entry.get(base..).unwrap_or_default()) {
+                if visited.kind != FileType::Directory && matcher.is_match(entry.get(base..).unwrap_or_default()) {
                     if paths.len() == MAX_ENTRIES || !room.take(entry.len() + 1) {
                         truncated = true;
-                        return Ok(Walk::Stop);
+                        return Ok(Step::Stop);
                     }
                     paths.push(entry.to_owned());
                 }
-                Ok(Walk::Enter)
+                Ok(Step::Enter)
             })?;
             if truncated {
                 notes.push(format!("only the first {} files: use a narrower pattern", paths.len()));

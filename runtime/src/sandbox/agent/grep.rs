@@ -6,10 +6,11 @@ use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::{FileType, FsError, Reader, Step};
 
 use super::find::matcher;
 use super::list::is_hidden;
-use super::tree::{Kind, Tree, Walk, failed};
+use super::tree::{Tree, failed};
 use super::{Agent, MAX_ENTRIES, MAX_WHOLE, text};
 use crate::Error;
 
@@ -131,16 +132,17 @@ impl Agent<'_> {
         self.reading("grep", &request.pattern, parameters, |tree| {
             let mut search = Search { request, expression, found: Grepped::default(), room: text::Room::default(), skipped: 0 };
             match tree.kind("grep", &path)? {
-                None => return Err(failed("grep", &path, abi::Errno::NOENT)),
-                Some((Kind::Directory, _)) => tree.walk(&path, |entry, _, kind| {
+                None => return Err(failed("grep", &path, FsError::NoEntry)),
+                Some((FileType::Directory, _)) => tree.walk(&path, |visited| {
+                    let entry = visited.path;
                     if !request.hidden && is_hidden(entry) {
-                        return Ok(Walk::Skip);
+                        return Ok(Step::Skip);
                     }
                     let relative = entry.get(path.trim_end_matches('/').len() + 1..).unwrap_or_default();
-                    if kind == Kind::File && wanted.as_ref().is_none_or(|wanted| wanted.fits(relative)) {
+                    if visited.kind == FileType::File && wanted.as_ref().is_none_or(|wanted| wanted.fits(relative)) {
                         search.file(tree, entry)?;
                     }
-                    Ok(if search.found.truncated { Walk::Stop } else { Walk::Enter })
+                    Ok(if search.found.truncated { Step::Stop } else { Step::Enter })
                 })?,
                 Some(_) => search.file(tree, &path)?,
             }
@@ -182,7 +184,7 @@ impl Search<'_> {
         }
     }
 
-    fn file(&mut self, tree: &Tree<'_>, path: &str) -> Result<(), Error> {
+    fn file(&mut self, tree: &Tree<'_, Reader>, path: &str) -> Result<(), Error> {
         if tree.kind("grep", path)?.is_some_and(|(_, size)| size > MAX_WHOLE) {
             self.skipped += 1;
             return Ok(());
@@ -199,7 +201,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn count(&mut self, tree: &Tree<'_>, path: &str, content: &[u8]) {
+    fn count(&mut self, tree: &Tree<'_, Reader>, path: &str, content: &[u8]) {
         let timely = lines(content).enumerate().take_while(|(number, _)| number % CHECKED_LINES > 0 || !tree.is_overdue());
         let mut fitting = timely.filter(|(_, line)| self.expression.is_match(line));
         let count = if self.request.mode == GrepMode::Files { usize::from(fitting.next().is_some()) } else { fitting.count() };
@@ -213,7 +215,7 @@ impl Search<'_> {
         }
     }
 
-    fn lines(&mut self, tree: &Tree<'_>, path: &str, content: &[u8]) {
+    fn lines(&mut self, tree: &Tree<'_, Reader>, path: &str, content: &[u8]) {
         let around = self.request.context.min(MAX_CONTEXT) as usize;
         let mut before = VecDeque::with_capacity(around);
         let mut rest = lines(content);

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::{FileType, FsError, Step};
 
-use super::tree::{Kind, Walk, failed};
+use super::tree::{failed, kind_name};
 use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
@@ -66,25 +67,26 @@ impl Agent<'_> {
         let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
         self.reading("list_files", &path, json!({ "path": path }), |tree| {
             if let Some((kind, _)) = tree.kind("list", &path)?
-                && kind != Kind::Directory
+                && kind != FileType::Directory
             {
-                return Err(failed("list", &path, abi::Errno::NOTDIR));
+                return Err(failed("list", &path, FsError::NotDirectory));
             }
             let (mut entries, mut skipped, mut truncated, mut room) = (Vec::new(), 0, false, text::Room::default());
-            tree.walk(&path, |entry, level, kind| {
+            tree.walk(&path, |visited| {
+                let (entry, kind) = (visited.path, visited.kind);
                 if !request.hidden && is_hidden(entry) {
                     skipped += 1;
-                    return Ok(Walk::Skip);
+                    return Ok(Step::Skip);
                 }
-                let target = if kind == Kind::Symlink { tree.target(entry) } else { None };
+                let target = if kind == FileType::Symlink { tree.fs().read_link(entry).ok() } else { None };
                 let bytes = entry.len() + target.as_ref().map_or(0, String::len) + ENTRY_BYTES;
                 if entries.len() == MAX_ENTRIES || !room.take(bytes) {
                     truncated = true;
-                    return Ok(Walk::Stop);
+                    return Ok(Step::Stop);
                 }
-                let size = if kind == Kind::File { tree.own_kind("list", entry)?.map_or(0, |(_, size)| size) } else { 0 };
-                entries.push(ListedFile { path: entry.to_owned(), kind: kind.name().to_owned(), size, target });
-                Ok(if level < depth { Walk::Enter } else { Walk::Skip })
+                let size = if kind == FileType::File { tree.own_kind("list", entry)?.map_or(0, |(_, size)| size) } else { 0 };
+                entries.push(ListedFile { path: entry.to_owned(), kind: kind_name(kind).to_owned(), size, target });
+                Ok(if visited.depth < depth { Step::Enter } else { Step::Skip })
             })?;
             let mut notes = Vec::new();
             if truncated {

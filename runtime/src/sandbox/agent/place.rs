@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::{FileType, FsError, Transaction};
 
-use super::tree::{Kind, Tree, failed};
+use super::tree::{Tree, failed};
 use super::{Agent, text};
 use crate::Error;
 
@@ -62,16 +63,16 @@ impl Agent<'_> {
         let path = self.absolute(&request.path)?;
         self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |tree| {
             let Some((kind, _)) = tree.own_kind("delete", &path)? else {
-                return Err(failed("delete", &path, abi::Errno::NOENT));
+                return Err(failed("delete", &path, FsError::NoEntry));
             };
             let deleted = match kind {
-                Kind::Directory if request.recursive => delete_all(tree, &path)?,
-                Kind::Directory => {
-                    tree.rmdir(&path)?;
+                FileType::Directory if request.recursive => delete_all(tree, &path)?,
+                FileType::Directory => {
+                    tree.fs().remove_dir(&path)?;
                     1
                 }
                 _ => {
-                    tree.unlink(&path)?;
+                    tree.fs().remove_file(&path)?;
                     1
                 }
             };
@@ -89,10 +90,10 @@ impl Agent<'_> {
         let subject = format!("{from} {to}");
         self.changing("move_file", &subject, json!({ "from": from, "to": to }), |tree| {
             if tree.own_kind("move", &from)?.is_none() {
-                return Err(failed("move", &from, abi::Errno::NOENT));
+                return Err(failed("move", &from, FsError::NoEntry));
             }
             let replaced = match tree.own_kind("move", &to)? {
-                Some((Kind::Directory, _)) => {
+                Some((FileType::Directory, _)) => {
                     return Err(Error::Invalid(format!("`{to}` is a directory: name the new path of `{from}` in it")));
                 }
                 Some(_) if !request.overwrite => {
@@ -101,16 +102,14 @@ impl Agent<'_> {
                 Some(_) => true,
                 None => false,
             };
-            if let Some((parent, _)) = to.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
-                tree.create_dirs(parent)?;
-            }
-            tree.rename(&from, &to)?;
+            tree.fs().create_parents(&to)?;
+            tree.fs().rename(&from, &to)?;
             Ok(Moved { from: from.clone(), to: to.clone(), replaced })
         })
     }
 }
 
-fn delete_all(tree: &Tree<'_>, path: &str) -> Result<usize, Error> {
+fn delete_all(tree: &Tree<'_, Transaction>, path: &str) -> Result<usize, Error> {
     if path == "/" {
         return Err(Error::Invalid("the root directory cannot be deleted".to_owned()));
     }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlite_fs::Reader;
 
 use super::tree::Tree;
 use super::write::Encoding;
@@ -164,7 +165,7 @@ impl Window {
     }
 }
 
-fn read_lines(tree: &Tree<'_>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
+fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let first = request.offset.unwrap_or(1).max(1);
     let asked = request.limit.unwrap_or(LINES).max(1);
     let mut window = Window::new(first, first.saturating_add(asked - 1));
@@ -210,7 +211,7 @@ fn read_lines(tree: &Tree<'_>, path: &str, request: &ReadFile) -> Result<ReadWin
     })
 }
 
-fn read_bytes(tree: &Tree<'_>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
+fn read_bytes(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let start = request.byte_offset.unwrap_or(0);
     let length = usize::try_from(request.byte_length.unwrap_or(MAX_BYTES).clamp(1, MAX_BYTES)).unwrap_or(usize::MAX);
     let (mut bytes, mut hasher, mut at, mut total_lines) = (Vec::new(), blake3::Hasher::new(), 0u64, 0u64);

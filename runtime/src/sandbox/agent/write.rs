@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Agent;
-use super::tree::Tree;
 use crate::Error;
 use crate::sandbox::version;
 
@@ -79,28 +78,13 @@ impl Agent<'_> {
         };
         let parameters = json!({ "path": path, "contentLength": content.len() });
         self.changing("write_file", &path, parameters, |tree| {
-            check_version(tree, &path, request.expected_version.as_deref())?;
+            if let Some(expected) = &request.expected_version {
+                version::check(tree.fs(), &path, expected)?;
+            }
             let created = tree.write(&path, content)?;
             Ok(Written { path: path.clone(), created, size: content.len() as u64, version: version::of(content) })
         })
     }
-}
-
-/// Compares a file's version with the one that the caller has seen.
-pub(super) fn check_version(tree: &Tree<'_>, path: &str, expected: Option<&str>) -> Result<(), Error> {
-    let Some(expected) = expected else { return Ok(()) };
-    let found = match tree.kind("write", path)? {
-        None => version::NO_FILE.to_owned(),
-        Some(_) => {
-            let mut hasher = blake3::Hasher::new();
-            tree.pieces(path, 0, |piece| {
-                hasher.update(piece);
-                true
-            })?;
-            version::finish(&hasher)
-        }
-    };
-    if found == expected { Ok(()) } else { Err(Error::Stale { path: path.to_owned(), expected: expected.to_owned(), found }) }
 }
 
 impl Written {

@@ -2,14 +2,14 @@
 
 use std::io::{self, Read};
 
-use serde_json::json;
-use sqlite_fs::{FsError, Transaction};
-
-use super::{Files, about, between, failed};
-use crate::Error;
-use crate::sandbox::record::Call;
-use crate::vfs::{ROOT_NODE, Vfs};
 use presets::{ByteSize, LimitName, Limits};
+use serde_json::json;
+use sqlite_fs::Transaction;
+
+use super::{Files, about, between};
+use crate::Error;
+use crate::history::LibraryCall as Call;
+use crate::vfs::View;
 
 /// Read and stored at a time.
 const PIECE: usize = 256 << 10;
@@ -57,14 +57,13 @@ impl Content {
         self.bytes.map_or(Ok(()), |bytes| room.admit(path, bytes))
     }
 
-    /// Stores everything, piece by piece: `write` puts bytes at an offset.
-    pub(in crate::sandbox) fn store(
-        mut self,
-        path: &str,
-        room: Room,
-        write: impl Fn(u64, &[u8]) -> Result<(), FsError>,
-    ) -> Result<u64, Error> {
+    /// Writes everything to a file, piece by piece, creating the directories above it.
+    pub(in crate::sandbox) fn write(mut self, view: &View<Transaction>, limits: &Limits, path: &str) -> Result<u64, Error> {
+        let fs = view.fs();
+        let room = Room::of(view, limits, path)?;
         self.admit(path, room)?;
+        fs.create_parents(path)?;
+        let (file, _) = fs.create(path)?;
         let mut buffer = vec![0; PIECE];
         let mut offset = 0;
         loop {
@@ -74,11 +73,8 @@ impl Content {
             }
             let end = offset + length as u64;
             room.admit(path, end)?;
-            write(offset, buffer.get(..length).unwrap_or_default()).map_err(|source| sqlite_fs::Error::Fs {
-                operation: "write",
-                path: path.to_owned(),
-                source,
-            })?;
+            let unwritten = |source| sqlite_fs::Error::Fs { operation: "write", path: path.to_owned(), source };
+            fs.write_at(file, offset, buffer.get(..length).unwrap_or_default()).map_err(unwritten)?;
             offset = end;
         }
     }
@@ -99,17 +95,17 @@ impl std::fmt::Debug for Content {
 
 /// What one more file may have.
 #[derive(Clone, Copy)]
-pub(in crate::sandbox) struct Room {
+struct Room {
     file: ByteSize,
     disk: ByteSize,
     left: u64,
 }
 
 impl Room {
-    /// What is left in a transaction once the file at `path`, if there is one, is replaced.
-    pub(in crate::sandbox) fn of(transaction: &Transaction, limits: &Limits, path: &str) -> Result<Self, Error> {
-        let used = transaction.used().map_err(sqlite_fs::Error::from)?.bytes;
-        let replaced = transaction.fs().metadata(path).ok().filter(sqlite_fs::Stat::is_file).map_or(0, |stat| stat.size);
+    /// What is left in a run once the file at `path`, if there is one, is replaced.
+    fn of(view: &View<Transaction>, limits: &Limits, path: &str) -> Result<Self, Error> {
+        let used = view.transaction().used().map_err(sqlite_fs::Error::from)?.bytes;
+        let replaced = view.fs().metadata(path).ok().filter(sqlite_fs::Stat::is_file).map_or(0, |stat| stat.size);
         let left = limits.disk.0.saturating_sub(used.saturating_sub(replaced));
         Ok(Self { file: limits.file, disk: limits.disk, left })
     }
@@ -135,16 +131,7 @@ impl Files<'_> {
     pub fn write_from(&self, path: &str, content: impl Into<Content>) -> Result<u64, Error> {
         let content = content.into();
         let call = Call::new("write_file", path, json!({ "path": path, "contentLength": content.bytes }));
-        self.change(call, |vfs| {
-            let room = Room::of(vfs.transaction(), &self.sandbox.limits, path)?;
-            content.admit(path, room)?;
-            let file = || {
-                vfs.create_parents(path)?;
-                vfs.empty_file(path)
-            };
-            let node = file().map_err(failed("write", path))?;
-            content.store(path, room, |offset, bytes| vfs.write_all(node, offset, bytes).map_err(crate::vfs::to_fs))
-        })
+        self.sandbox.change(call, |run| content.write(run.view()?, &self.sandbox.limits, path))
     }
 
     /// Copies a directory with all below it. Named pipes are left out: they have nothing to copy.
@@ -161,11 +148,11 @@ impl Files<'_> {
     /// When `from` is not a directory, `to` is inside it, or it does not fit the quota: then nothing is copied.
     pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
         let inside = format!("{}/", from.trim_end_matches('/'));
-        self.change(between("copy_directory", from, to), |vfs| {
+        self.change(between("copy_directory", from, to), |fs| {
             if format!("{to}/").starts_with(&inside) {
                 return Err(Error::Invalid(format!("cannot copy `{from}` into itself")));
             }
-            vfs.copy_dir_all(from, to).map_err(|(path, errno)| failed("copy", &path)(errno))
+            Ok(fs.copy_dir_all(from, to)?)
         })
     }
 
@@ -177,10 +164,10 @@ impl Files<'_> {
     pub fn remove_all(&self, paths: &[String]) -> Result<(), Error> {
         let [path] = paths else {
             let call = Call::new("delete_files", &paths.join(" "), json!({ "paths": paths }));
-            return self.change(call, |vfs| paths.iter().try_for_each(|path| remove(vfs, path)));
+            return self.change(call, |fs| Ok(paths.iter().try_for_each(|path| fs.remove(path).map(drop))?));
         };
         let name = if self.symlink_metadata(path)?.is_dir() { "delete_directory" } else { "delete_file" };
-        self.change(about(name, path), |vfs| remove(vfs, path))
+        self.change(about(name, path), |fs| Ok(fs.remove(path).map(drop)?))
     }
 
     /// Creates directories and those above them.
@@ -191,20 +178,8 @@ impl Files<'_> {
     pub fn create_dirs(&self, paths: &[String]) -> Result<(), Error> {
         let [path] = paths else {
             let call = Call::new("create_directories", &paths.join(" "), json!({ "paths": paths }));
-            let create = |vfs: &Vfs, path: &String| vfs.create_dir_all(path).map_err(failed("create directory", path));
-            return self.change(call, |vfs| paths.iter().try_for_each(|path| create(vfs, path)));
+            return self.change(call, |fs| Ok(paths.iter().try_for_each(|path| fs.create_dir_all(path))?));
         };
         self.create_dir_all(path)
     }
-}
-
-fn remove(vfs: &Vfs, path: &str) -> Result<(), Error> {
-    let remove = || {
-        if vfs.stat_at(path, sqlite_fs::path::Last::NoFollow)?.kind() == abi::stat::S_IFDIR {
-            vfs.remove_dir_all(path)
-        } else {
-            vfs.unlink(ROOT_NODE, path)
-        }
-    };
-    remove().map_err(failed("remove", path))
 }

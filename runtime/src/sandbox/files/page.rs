@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use sqlite_fs::path::Last;
-use sqlite_fs::{Entry, FileType};
+use sqlite_fs::{FileType, Fs, Reader, Step};
 
-use super::{Files, View, about};
+use super::{Files, about};
 use crate::Error;
+use crate::vfs::View;
 
 /// Most files of one page, and the bytes of their paths together.
 const PAGE_FILES: usize = 200;
@@ -31,38 +31,35 @@ impl Files<'_> {
     ///
     /// Returns an error if the database cannot be read.
     pub fn page(&self, after: Option<&str>) -> Result<FilePage, Error> {
-        self.look(about("walk_files", "/"), |view| page(view, after))
+        self.look(about("walk_files", "/"), |fs| page(fs, after))
     }
 }
 
-fn page(view: &View, after: Option<&str>) -> Result<FilePage, Error> {
+fn page(fs: &Fs<'_, View<Reader>>, after: Option<&str>) -> Result<FilePage, Error> {
     let after: Option<Vec<&str>> = after.map(|after| after.split('/').collect());
     let (mut page, mut room) = (FilePage::default(), PAGE_BYTES);
-    let mut open = vec![(String::new(), view.list("/")?.into_iter())];
-    while let Some((directory, entries)) = open.last_mut() {
-        let Some(Entry { name, kind, .. }) = entries.next() else {
-            open.pop();
-            continue;
-        };
-        let path = format!("{directory}/{name}");
-        let place = after.as_ref().map_or(Place::After, |after| place(&path, after));
-        match kind {
-            FileType::Directory if place != Place::Before && path.len() < MAX_PATH => {
-                let entries = view.list(&path)?.into_iter();
-                open.push((path, entries));
-            }
+    let mut found = Vec::new();
+    fs.visit::<Error>("/", |visited| {
+        let place = after.as_ref().map_or(Place::After, |after| place(visited.path, after));
+        match visited.kind {
+            _ if visited.is_left_out => return Ok(Step::Skip),
+            FileType::Directory if place == Place::Before || visited.path.len() >= MAX_PATH => return Ok(Step::Skip),
             FileType::File if place == Place::After => {
-                let left = room.checked_sub(path.len());
-                if page.files.len() == PAGE_FILES || (left.is_none() && !page.files.is_empty()) {
+                let left = room.checked_sub(visited.path.len());
+                if found.len() == PAGE_FILES || (left.is_none() && !found.is_empty()) {
                     page.more = true;
-                    return Ok(page);
+                    return Ok(Step::Stop);
                 }
                 room = left.unwrap_or(0);
-                let size = view.stat(&path, Last::NoFollow)?.size;
-                page.files.push((path, size));
+                found.push(visited.path.to_owned());
             }
             _ => {}
         }
+        Ok(Step::Enter)
+    })?;
+    for path in found {
+        let size = fs.symlink_metadata(&path)?.size;
+        page.files.push((path, size));
     }
     Ok(page)
 }

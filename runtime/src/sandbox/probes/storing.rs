@@ -11,7 +11,7 @@ const MUCH: u64 = 250 << 20;
 
 /// Writes a file twice, so that the commit has checksums to compute again; stops where a deadline stops it.
 fn write_twice(tree: &Tree, bytes: u64) {
-    let rows = tree.vfs.transaction();
+    let rows = tree.view.transaction();
     let (home, _) = rows.lookup(ROOT, "tmp").unwrap();
     let ino = rows.create(home, "large", 0o644, 1000, 1000).unwrap();
     for byte in [1, 2] {
@@ -83,7 +83,7 @@ fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
     let sandbox = in_a_file(&directory);
     let fill = |command: Command, byte: u8, code: u8| {
         let write = |tree: &Tree| {
-            let rows = tree.vfs.transaction();
+            let rows = tree.view.transaction();
             let (tmp, _) = rows.lookup(ROOT, "tmp").unwrap();
             let ino =
                 rows.lookup(tmp, "large").map_or_else(|_| rows.create(tmp, "large", 0o644, 1000, 1000).unwrap(), |found| found.0);

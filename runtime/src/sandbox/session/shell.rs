@@ -5,8 +5,11 @@
 
 use std::fmt;
 
+use serde_json::json;
+
 use super::super::{Command, Output, Sandbox};
 use crate::Error;
+use crate::history::LibraryCall;
 
 /// The longest name of a session, in bytes.
 const NAME_MAX: usize = 255;
@@ -123,7 +126,7 @@ impl Session {
     ///
     /// When the database cannot be read.
     pub fn directory(&self) -> Result<Option<String>, Error> {
-        let state = self.sandbox.database.begin(None)?.sessions().get(&self.name, SHELL)?;
+        let state = self.sandbox.database.reader()?.session(&self.name, SHELL)?;
         Ok(state.as_deref().and_then(directory_in))
     }
 
@@ -133,9 +136,11 @@ impl Session {
     ///
     /// When the database cannot be written.
     pub fn remove(&self) -> Result<bool, Error> {
-        let transaction = self.sandbox.database.begin(None)?;
-        let removed = transaction.sessions().remove(&self.name)?;
-        transaction.commit()?;
+        let call = LibraryCall::new("delete_session", &self.name, json!({ "session": self.name }));
+        let removed = self.sandbox.change_answering(call, |run| {
+            let removed = run.transaction()?.sessions().remove(&self.name)?;
+            Ok((removed, json!({ "existed": removed })))
+        })?;
         let ended = self.sandbox.end_python(&self.name);
         Ok(removed || ended)
     }

@@ -1,16 +1,19 @@
 //! Calls of the library as history rows: what the embedding program did to files and keys, beside what commands did.
 //!
-//! A change and its row are one transaction. The row of a call that only reads, or that failed, waits in memory for the
-//! next transaction: reading never waits for a running command, and costs no commit.
+//! A change and its row are one transaction ([`Ongoing`]). The row of a call that only reads, or that failed, waits in memory for
+//! the next transaction: reading never waits for a running command, and costs no commit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
-use sqlite_fs::{Database, Fs, NewCall, Outcome, Transaction};
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use sqlite_fs::{Database, NewCall, Outcome, Reader, Transaction};
+
+use super::changes::{self, CHANGES_TIME};
 use crate::tools::prefix;
-use crate::vfs::{MountPoint, OverlayChanges, USER_ID, Vfs};
-use crate::{Error, clock, history};
+use crate::vfs::{Scope, View};
+use crate::{Error, clock};
 
 /// Rows that wait at most; then they are written even without a change.
 const WAITING_MAX: usize = 256;
@@ -18,8 +21,11 @@ const WAITING_MAX: usize = 256;
 /// Longest text of a row, such as a key or a pattern: callers choose it, and rows wait in memory (T-DOS-03).
 const TEXT_BYTES: usize = 4096;
 
+/// How long a call waits for the command that runs, whatever its own limits are: nothing waits for ever.
+pub(crate) const TURN: Duration = Duration::from_secs(600);
+
 /// One call of the library.
-pub(super) struct Call {
+pub(crate) struct Call {
     /// LocalSandbox's name for it where it has one: `write_file`, …
     name: &'static str,
     /// What it was about: a path, a key, …
@@ -30,7 +36,7 @@ pub(super) struct Call {
 
 impl Call {
     /// A call that begins now, about a path or a key.
-    pub(super) fn new(name: &'static str, about: &str, mut parameters: Value) -> Self {
+    pub(crate) fn new(name: &'static str, about: &str, mut parameters: Value) -> Self {
         if let Some(texts) = parameters.as_object_mut() {
             texts.values_mut().for_each(|value| {
                 if let Value::String(text) = value {
@@ -81,19 +87,9 @@ impl Finished {
     }
 }
 
-/// Rows that no longer wait.
-pub(super) struct Waited(Vec<Finished>);
-
-impl Waited {
-    /// Writes the rows into a transaction.
-    pub(super) fn write(&self, transaction: &Transaction) -> Result<(), Error> {
-        self.0.iter().try_for_each(|finished| finished.write(transaction, None))
-    }
-}
-
 /// A sandbox's database with the rows that wait for it. The last clone to go writes what still waits.
 #[derive(Clone)]
-pub(super) struct Recorded(Arc<Inner>);
+pub(crate) struct Recorder(Arc<Inner>);
 
 struct Inner {
     waiting: Mutex<Vec<Finished>>,
@@ -101,77 +97,107 @@ struct Inner {
     database: Database,
 }
 
-impl Recorded {
-    pub(super) fn new(database: Database) -> Self {
+/// A run of the library that changes something: the way to files, keys and sessions that can be changed. It is recorded when it
+/// ends, however it ends, in one transaction with what it changed.
+pub(crate) struct Ongoing<'a> {
+    recorder: &'a Recorder,
+    scope: &'a Scope,
+    call: Option<Call>,
+    complaint: Option<String>,
+    view: Option<View<Transaction>>,
+}
+
+impl Ongoing<'_> {
+    /// The files.
+    pub(crate) fn view(&self) -> Result<&View<Transaction>, Error> {
+        self.view.as_ref().ok_or_else(|| sqlite_fs::Error::Busy.into())
+    }
+
+    /// The transaction, for what is not a file.
+    pub(crate) fn transaction(&self) -> Result<&Transaction, Error> {
+        Ok(self.view()?.transaction())
+    }
+
+    // Records the answer and keeps all of it.
+    fn finish(mut self, answer: Value) -> Result<(), Error> {
+        let (Some(view), Some(call)) = (self.view.take(), self.call.take()) else { return Err(sqlite_fs::Error::Busy.into()) };
+        self.recorder.write_waiting(view.transaction())?;
+        let changes = changes::json(self.recorder, self.scope, &view, CHANGES_TIME)?;
+        call.finish(Ok(answer)).write(view.transaction(), changes.as_deref())?;
+        Ok(view.into_transaction().commit()?)
+    }
+}
+
+impl Drop for Ongoing<'_> {
+    fn drop(&mut self) {
+        // Nothing of it is kept but the row that says so.
+        self.view = None;
+        if let Some(call) = self.call.take() {
+            let complaint = self.complaint.take().unwrap_or_else(|| "interrupted".to_owned());
+            self.recorder.0.wait(call.finish(Err(complaint)));
+        }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(database: Database) -> Self {
         Self(Arc::new(Inner { waiting: Mutex::new(Vec::new()), database }))
     }
 
     /// The database itself.
-    pub(super) fn database(&self) -> &Database {
+    pub(crate) fn database(&self) -> &Database {
         &self.0.database
     }
 
-    /// Does something to the files or keys, and records it in the same transaction; on an error nothing is done.
-    pub(super) fn change<T>(&self, call: Call, work: impl FnOnce(&Transaction) -> Result<T, Error>) -> Result<T, Error> {
-        self.change_answering(call, |transaction| Ok((work(transaction)?, serde_json::json!({ "success": true }))))
+    /// Begins a run that changes something.
+    pub(crate) fn begin<'a>(&'a self, scope: &'a Scope, call: Call) -> Result<Ongoing<'a>, Error> {
+        let transaction = self.database().begin(Some(clock::now() + TURN))?;
+        let view = View::of_run(transaction, scope).map_err(sqlite_fs::Error::from)?;
+        Ok(Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(view) })
+    }
+
+    /// Changes something, and records it in the same transaction; on an error nothing is changed.
+    pub(crate) fn change<T>(
+        &self,
+        scope: &Scope,
+        call: Call,
+        work: impl FnOnce(&Ongoing<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.change_answering(scope, call, |run| Ok((work(run)?, json!({ "success": true }))))
     }
 
     /// The same for a call whose answer is worth recording.
-    pub(super) fn change_answering<T>(
+    pub(crate) fn change_answering<T>(
         &self,
+        scope: &Scope,
         call: Call,
-        work: impl FnOnce(&Transaction) -> Result<(T, Value), Error>,
+        work: impl FnOnce(&Ongoing<'_>) -> Result<(T, Value), Error>,
     ) -> Result<T, Error> {
-        let transaction = self.database().begin(None)?;
-        match work(&transaction) {
+        let mut run = self.begin(scope, call)?;
+        match work(&run) {
             Ok((done, answer)) => {
-                self.keep(transaction, call, answer, &OverlayChanges::default())?;
+                run.finish(answer)?;
                 Ok(done)
             }
             Err(error) => {
-                drop(transaction);
-                self.0.wait(call.finish(Err(error.to_string())));
+                run.complaint = Some(error.to_string());
                 Err(error)
             }
         }
     }
 
-    /// Does something to the files as guests see them, mounts included.
-    pub(super) fn change_files<T>(
-        &self,
-        mounts: &[MountPoint],
-        call: Call,
-        work: impl FnOnce(&Vfs) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let vfs = Vfs::with_mounts(self.database().begin(None)?, mounts).map_err(sqlite_fs::Error::from)?;
-        match work(&vfs) {
-            Ok(done) => {
-                let overlay = vfs.overlay_changes();
-                self.keep(vfs.into_transaction(), call, serde_json::json!({ "success": true }), &overlay)?;
-                Ok(done)
-            }
-            Err(error) => {
-                drop(vfs);
-                self.0.wait(call.finish(Err(error.to_string())));
-                Err(error)
-            }
-        }
-    }
-
-    fn keep(&self, transaction: Transaction, call: Call, answer: Value, overlay: &OverlayChanges) -> Result<(), Error> {
-        self.write_waiting(&transaction)?;
-        let changes = history::changes_json(self.database(), &transaction, overlay, history::CHANGES_TIME)?;
-        call.finish(Ok(answer)).write(&transaction, changes.as_deref())?;
-        Ok(transaction.commit()?)
+    /// The last committed state of the files, which waits for nobody.
+    pub(crate) fn now(&self, scope: &Scope) -> Result<View<Reader>, Error> {
+        Ok(View::new(self.database().reader()?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
     /// Reads something, and lets the row wait for the next transaction.
-    pub(super) fn read<T>(&self, call: Call, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        self.read_answering(call, || Ok((work()?, serde_json::json!({ "success": true }))))
+    pub(crate) fn read<T>(&self, call: Call, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        self.read_answering(call, || Ok((work()?, json!({ "success": true }))))
     }
 
     /// The same for a call whose answer is worth recording.
-    pub(super) fn read_answering<T>(&self, call: Call, work: impl FnOnce() -> Result<(T, Value), Error>) -> Result<T, Error> {
+    pub(crate) fn read_answering<T>(&self, call: Call, work: impl FnOnce() -> Result<(T, Value), Error>) -> Result<T, Error> {
         match work() {
             Ok((done, answer)) => {
                 self.0.wait(call.finish(Ok(answer)));
@@ -184,15 +210,14 @@ impl Recorded {
         }
     }
 
-    /// Writes the waiting rows into a transaction that is going on anyway, and returns them in case it is rolled back.
-    pub(super) fn write_waiting(&self, transaction: &Transaction) -> Result<Waited, Error> {
-        let waited = Waited(std::mem::take(&mut *self.0.waiting()));
-        waited.write(transaction)?;
-        Ok(waited)
+    /// Writes the waiting rows into a transaction that is going on anyway.
+    pub(crate) fn write_waiting(&self, transaction: &Transaction) -> Result<(), Error> {
+        let waited = std::mem::take(&mut *self.0.waiting());
+        waited.iter().try_for_each(|finished| finished.write(transaction, None))
     }
 
     /// Writes the waiting rows now, unless a command is running or the database is for reading only: then they wait on.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.0.settle();
     }
 }
@@ -233,9 +258,4 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.settle();
     }
-}
-
-/// Operations on paths that create files as the sandbox's user.
-pub(super) fn as_user(transaction: &Transaction) -> Fs<'_, Transaction> {
-    transaction.fs().owner(USER_ID, USER_ID)
 }

@@ -1,0 +1,91 @@
+//! Which files a run changed, as the history keeps it.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use sqlite_fs::{Change, ChangeKind, FileType, Transaction};
+
+use super::diff::Diffs;
+use super::recorder::Recorder;
+use crate::vfs::{OverlayChanges, Scope, View};
+use crate::{Error, clock};
+
+/// How long the changes of one run are listed and compared: its caller waits for that (T-DOS-02).
+pub(crate) const CHANGES_TIME: Duration = Duration::from_millis(50);
+
+/// The same for a run whose time is over.
+pub(crate) const CHANGES_TIME_OVERDUE: Duration = Duration::from_millis(5);
+
+/// The kind of the last entry in a list of changes that is not complete.
+const OMITTED: &str = "omitted";
+
+/// What a run has changed so far, as the history keeps it; `None` when nothing. Small texts that changed are compared with what
+/// is committed. What does not fit into `time` is omitted.
+pub(crate) fn json(
+    recorder: &Recorder,
+    scope: &Scope,
+    view: &View<Transaction>,
+    time: Duration,
+) -> Result<Option<String>, Error> {
+    let until = clock::now() + time;
+    let (mut changes, is_complete) = view.transaction().changes_by(until).map_err(sqlite_fs::Error::from)?;
+    seen_from_above(&mut changes, &view.overlay_changes());
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let mut diffs = Diffs::new(recorder.now(scope).ok(), view, until);
+    let mut list: Vec<_> = changes
+        .iter()
+        .map(|change| {
+            let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
+            let kind = match &change.kind {
+                ChangeKind::Created => "created",
+                ChangeKind::Modified => "modified",
+                ChangeKind::Attributes => "attributes",
+                ChangeKind::Deleted => "deleted",
+                ChangeKind::Renamed { from } => {
+                    entry["from"] = from.as_str().into();
+                    "renamed"
+                }
+                _ => "changed",
+            };
+            entry["kind"] = kind.into();
+            if let Some(diff) = diffs.of(change) {
+                entry["diff"] = diff.into();
+            }
+            entry
+        })
+        .collect();
+    if !is_complete {
+        list.push(serde_json::json!({ "path": "", "kind": OMITTED, "note": "too many changes to list" }));
+    }
+    Ok(Some(serde_json::Value::from(list).to_string()))
+}
+
+// A host file that was made a row in order to change it was there before; one that is hidden is gone.
+fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
+    changes.retain(|change| change.file_type != Some(FileType::Directory) || !overlay.copied.contains(&change.path));
+    for change in changes.iter_mut().filter(|change| overlay.copied.contains(&change.path)) {
+        if change.kind == ChangeKind::Created {
+            change.kind = ChangeKind::Modified;
+        }
+    }
+    let known: HashSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let gone = overlay.hidden.iter().filter(|path| !known.contains(path.as_str()));
+    let gone: Vec<Change> =
+        gone.map(|path| Change { path: path.clone(), kind: ChangeKind::Deleted, file_type: None, size: 0 }).collect();
+    if !gone.is_empty() {
+        changes.extend(gone);
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+}
+
+fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
+    Some(match file_type? {
+        FileType::File => "file",
+        FileType::Directory => "directory",
+        FileType::Symlink => "symlink",
+        FileType::Fifo => "fifo",
+        FileType::Device => "device",
+    })
+}

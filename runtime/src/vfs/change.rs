@@ -1,0 +1,106 @@
+//! Everything that changes files: only rows can be changed, so every operation here begins by asking for one (which, in an
+//! overlay, a host file becomes).
+
+use std::sync::PoisonError;
+
+use sqlite_fs::path::Resolved;
+use sqlite_fs::{FileType, FsError, Owner, Transaction, Volume, VolumeMut};
+
+use super::Node;
+use super::view::View;
+
+impl View<Transaction> {
+    /// Writes at the end of a regular file; answers where that was, and how much was written.
+    pub(crate) fn append(&self, node: Node, bytes: &[u8]) -> Result<(u64, usize), FsError> {
+        let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = self.stat(node)?.size;
+        Ok((end, self.write(node, end, bytes)?))
+    }
+
+    /// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
+    pub(super) fn row_entry(&self, at: &Resolved<Node>) -> Result<u64, FsError> {
+        match at.node {
+            Some((Node::Row(_), _)) | None => self.row(at.parent),
+            Some(_) => Err(FsError::ReadOnly),
+        }
+    }
+}
+
+impl VolumeMut for View<Transaction> {
+    fn create(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
+        self.rows.create(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+    }
+
+    fn mkdir(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
+        self.rows.mkdir(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+    }
+
+    fn mkfifo(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
+        self.rows.mkfifo(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+    }
+
+    fn symlink(&self, at: &Resolved<Node>, name: &str, target: &str, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
+        self.rows.symlink(self.row(at.parent)?, name, target, uid, gid).map(Node::Row)
+    }
+
+    fn link(&self, from: &Resolved<Node>, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
+        let (source, _) = from.existing()?;
+        if matches!(source, Node::Fixed(_) | Node::Descriptor(_)) || !self.same_mount(from.parent, at.parent)? {
+            return Err(FsError::CrossDevice);
+        }
+        let (source, parent) = (self.row(source)?, self.row(at.parent)?);
+        self.rows.link(source, parent, name)
+    }
+
+    fn unlink(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
+        if at.node.is_some_and(|(node, kind)| kind == FileType::Directory && !self.is_only_rows(node)) {
+            return Err(FsError::IsDirectory);
+        }
+        self.erase(at, name, |parent| self.rows.unlink(parent, name))
+    }
+
+    fn rmdir(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
+        if at.node.is_some_and(|(node, kind)| kind != FileType::Directory && !self.is_only_rows(node)) {
+            return Err(FsError::NotDirectory);
+        }
+        self.erase(at, name, |parent| self.rows.rmdir(parent, name))
+    }
+
+    fn rename(&self, from: &Resolved<Node>, old_name: &str, to: &Resolved<Node>, new_name: &str) -> Result<(), FsError> {
+        if matches!(to.node, Some((Node::Fixed(_) | Node::Descriptor(_), _))) {
+            return Err(FsError::Busy);
+        }
+        if self.mounts.is_some() {
+            return self.rename_mounted(from, old_name, to, new_name);
+        }
+        self.rows.rename(self.row_entry(from)?, old_name, self.row(to.parent)?, new_name)
+    }
+
+    fn write(&self, file: Node, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
+        self.rows.write(self.row(file)?, offset, bytes)
+    }
+
+    fn truncate(&self, file: Node, size: u64) -> Result<(), FsError> {
+        self.rows.truncate(self.row_of_size(file, size)?, size)
+    }
+
+    fn chmod(&self, node: Node, mode: u32) -> Result<(), FsError> {
+        self.rows.chmod(self.row(node)?, mode & 0o7777)
+    }
+
+    fn chown(&self, node: Node, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError> {
+        self.rows.chown(self.row(node)?, uid, gid)
+    }
+
+    fn set_times(&self, node: Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), FsError> {
+        self.rows.set_times(self.row(node)?, atime, mtime)
+    }
+
+    // What is not a row yet becomes one with the permissions that it shows.
+    fn permit(&self, node: Node, bits: u32) -> Result<(), FsError> {
+        match self.current(node) {
+            Node::Row(ino) => self.rows.permit(ino, bits),
+            _ => Ok(()),
+        }
+    }
+}
