@@ -31,8 +31,38 @@ fn rust_files() -> Vec<(PathBuf, String)> {
     found
 }
 
-fn before_tests(text: &str) -> &str {
-    text.find("#[cfg(test)]").map_or(text, |end| &text[..end])
+/// The text without items that are compiled for tests only, wherever they are. Relies on `rustfmt`: an item of several lines
+/// ends at the first line that closes it with the indentation of its attribute.
+fn without_tests(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push_str(line);
+            kept.push('\n');
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let Some(first) = lines.by_ref().find(|line| !line.trim_start().starts_with(['#', '/'])) else { break };
+        if !first.ends_with([';', '}', ',']) {
+            let is_value = first.ends_with('=');
+            lines
+                .by_ref()
+                .find(|line| line.get(indent..).is_some_and(|rest| rest.starts_with('}') || is_value && rest.ends_with(';')));
+        }
+    }
+    kept
+}
+
+#[test]
+fn code_around_test_items_is_kept() {
+    let check = |text: &str, expected: &str| assert_eq!(without_tests(text), expected, "{text}");
+    check("a();\n", "a();\n");
+    check("a();\n#[cfg(test)]\nmod tests;\nb();\n", "a();\nb();\n");
+    check("#[cfg(test)]\nmod tests {\n    fn a() {\n    }\n}\nb();\n", "b();\n");
+    check("#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\n// Why.\nb();\n", "// Why.\nb();\n");
+    check("impl A {\n    #[cfg(test)]\n    fn a(\n        b: B,\n    ) {\n    }\n    c();\n}\n", "impl A {\n    c();\n}\n");
+    check("#[cfg(test)]\nconst A: &str =\n    \"a\";\nb();\n", "b();\n");
 }
 
 fn assert_none(what: &str, offenders: &[String]) {
@@ -48,7 +78,7 @@ fn every_file_says_what_it_is_for() {
 #[test]
 fn no_file_is_longer_than_600_lines_before_its_tests() {
     let long = rust_files().into_iter().filter_map(|(path, text)| {
-        let lines = before_tests(&text).lines().count();
+        let lines = without_tests(&text).lines().count();
         (lines > 600).then(|| format!("{}: {lines} lines", path.display()))
     });
     assert_none("files that are too long", &long.collect::<Vec<_>>());
