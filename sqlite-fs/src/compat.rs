@@ -2,6 +2,8 @@
 //!
 //! LocalSandbox's engine stops at a symbolic link and has times of calls in milliseconds; FEATURES of both are kept as far
 //! as the layout has a place for them. What has none (versions and secrecy of keys, output of calls) stays behind.
+//!
+//! The statements are here for the same reason as in `copy.rs`, and their tables are not ours.
 
 use std::path::Path;
 

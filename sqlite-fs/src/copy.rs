@@ -1,6 +1,7 @@
 //! Leaving and doubling: a snapshot file of what is committed, and a second database that starts from it.
 //!
-//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind.
+//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind. The statements are here and not in
+//! `store/write.rs`: they fill a whole fresh database from another one, and no row of a database in use is changed.
 
 use std::path::{Path, PathBuf};
 

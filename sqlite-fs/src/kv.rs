@@ -6,7 +6,7 @@ use crate::budget::key_bytes;
 use crate::error::{Error, FsError};
 use crate::quota::Quota;
 use crate::rows::{self, split};
-use crate::store::Store;
+use crate::store::{Store, write};
 use crate::transaction::Transaction;
 
 /// A stored value.
@@ -50,8 +50,7 @@ impl Kv<'_> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
                 let version = get(&store.connection, key)?.ok_or(FsError::NoEntry)?.version;
-                put_side(&store.connection, key, version, secret)?;
-                Ok(())
+                Ok(write::put_key_version(&store.connection, key, version, secret)?)
             })?)
         })
     }
@@ -62,8 +61,7 @@ impl Kv<'_> {
             let removed = store.run(|store| {
                 let mut statement = store.connection.prepare_cached("SELECT octet_length(value) FROM kv_store WHERE key=?1")?;
                 let bytes: Option<u64> = statement.query_row([key], |row| rows::bytes(row, 0)).optional()?;
-                store.connection.prepare_cached("DELETE FROM sandlite_kv WHERE key=?1")?.execute([key])?;
-                store.connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])?;
+                write::remove_key(&store.connection, key)?;
                 Ok(bytes)
             })?;
             if let Some(bytes) = removed {
@@ -101,25 +99,11 @@ impl Store {
         let secret = before.is_some_and(|value| value.secret);
         self.charge_keys(key_bytes(key, json.len() as u64), replaced)?;
         self.run(|store| {
-            store
-                .connection
-                .prepare_cached(
-                    "INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
-                     ON CONFLICT (key) DO UPDATE SET value=excluded.value, updated_at=excluded.updated_at",
-                )?
-                .execute(params![key, json, now])?;
-            put_side(&store.connection, key, found + 1, secret)?;
-            Ok(())
+            write::put_key(&store.connection, key, json, now)?;
+            Ok(write::put_key_version(&store.connection, key, found + 1, secret)?)
         })?;
         Ok(found + 1)
     }
-}
-
-fn put_side(connection: &Connection, key: &str, version: u64, secret: bool) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
-        .execute(params![key, i64::try_from(version).unwrap_or(i64::MAX), secret])?;
-    Ok(())
 }
 
 pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option<Value>> {

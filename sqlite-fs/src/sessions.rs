@@ -1,10 +1,11 @@
 //! What sessions leave behind between two commands: opaque bytes by the session's name and by what they are of.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::budget::session_bytes;
 use crate::error::Error;
 use crate::rows;
+use crate::store::write;
 use crate::transaction::Transaction;
 
 /// The sessions, from inside a transaction.
@@ -36,15 +37,7 @@ impl Sessions<'_> {
                 Ok(bytes.map_or(0, |bytes| session_bytes(name, part, bytes)))
             })?;
             store.charge_sessions(session_bytes(name, part, state.len() as u64), replaced)?;
-            Ok(store.run(|store| {
-                store
-                    .connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO sandlite_session (name, part, state, updated_ns) VALUES (?1,?2,?3,?4)",
-                    )?
-                    .execute(params![name, part, state, now])?;
-                Ok(())
-            })?)
+            Ok(store.run(|store| Ok(write::put_session(&store.connection, name, part, state, now)?))?)
         })
     }
 
@@ -59,7 +52,7 @@ impl Sessions<'_> {
                          FROM sandlite_session WHERE name=?1",
                     )?
                     .query_row([name], |row| Ok((rows::bytes(row, 0)?, rows::bytes(row, 1)?)))?;
-                store.connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])?;
+                write::remove_session(&store.connection, name)?;
                 Ok((parts, bytes))
             })?;
             store.charge_sessions(0, bytes)?;

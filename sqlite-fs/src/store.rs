@@ -9,6 +9,7 @@ mod data;
 mod names;
 mod nodes;
 mod room;
+pub(crate) mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
