@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::budget::key_bytes;
+use crate::budget::{Values, key_bytes};
 use crate::error::{Error, FsError};
 use crate::quota::Quota;
 use crate::rows::{self, split};
@@ -65,7 +65,7 @@ impl Kv<'_> {
                 Ok(bytes)
             })?;
             if let Some(bytes) = removed {
-                store.charge_keys(0, key_bytes(key, bytes))?;
+                store.charge_values(Values::Keys, 0, key_bytes(key, bytes))?;
             }
             Ok(removed.is_some())
         })
@@ -97,7 +97,7 @@ impl Store {
         }
         let replaced = before.as_ref().map_or(0, |value| key_bytes(key, value.json.len() as u64));
         let secret = before.is_some_and(|value| value.secret);
-        self.charge_keys(key_bytes(key, json.len() as u64), replaced)?;
+        self.charge_values(Values::Keys, key_bytes(key, json.len() as u64), replaced)?;
         self.run(|store| {
             write::put_key(&store.connection, key, json, now)?;
             Ok(write::put_key_version(&store.connection, key, found + 1, secret)?)

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::budget::session_bytes;
+use crate::budget::{Values, session_bytes};
 use crate::error::Error;
 use crate::rows;
 use crate::store::write;
@@ -36,7 +36,7 @@ impl Sessions<'_> {
                 let bytes: Option<u64> = statement.query_row([name, part], |row| rows::bytes(row, 0)).optional()?;
                 Ok(bytes.map_or(0, |bytes| session_bytes(name, part, bytes)))
             })?;
-            store.charge_sessions(session_bytes(name, part, state.len() as u64), replaced)?;
+            store.charge_values(Values::Sessions, session_bytes(name, part, state.len() as u64), replaced)?;
             Ok(store.run(|store| Ok(write::put_session(&store.connection, name, part, state, now)?))?)
         })
     }
@@ -55,7 +55,7 @@ impl Sessions<'_> {
                 write::remove_session(&store.connection, name)?;
                 Ok((parts, bytes))
             })?;
-            store.charge_sessions(0, bytes)?;
+            store.charge_values(Values::Sessions, 0, bytes)?;
             Ok(parts > 0)
         })
     }
