@@ -95,6 +95,10 @@ impl Database {
     /// assert_eq!(back.reader()?.fs().read_link("/link")?, "notes.txt");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`export`](Self::export) returns.
     pub fn export_compat(&self, path: &Path, export: Export, compat: Compat) -> Result<(), Error> {
         self.export_as(path, export, Some(compat))
     }

@@ -31,21 +31,38 @@ pub struct Kv<'a> {
 
 impl Kv<'_> {
     /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, key)?))?))
     }
 
     /// Stores JSON text and returns its version.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the key is too long or the text is not JSON, or [`Error::Quota`] if the budget of keys is
+    /// used up.
     pub fn set(&self, key: &str, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, None))
     }
 
     /// Stores JSON text if the key has this version; 0 says that it must not exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflict`] if the key has another version, or what [`set`](Self::set) returns.
     pub fn compare_and_set(&self, key: &str, version: u64, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, Some(version)))
     }
 
     /// Marks a key whose value must not leave in an export.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Node`] with [`FsError::NoEntry`] if there is no such key.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
@@ -56,6 +73,10 @@ impl Kv<'_> {
     }
 
     /// Removes a key and says whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
             let removed = store.run(|store| {
@@ -72,6 +93,10 @@ impl Kv<'_> {
     }
 
     /// The keys that start with `prefix`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(keys(&store.connection, prefix)?))?))
     }

@@ -3,6 +3,8 @@
 //! The directory is locked while its maker lives. A killed process leaves it behind without a lock, and the next maker in
 //! the same place removes it. Knows nothing of what the files contain.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place that makes files")]
+
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -368,7 +370,9 @@ mod tests {
                 scope.spawn(|| {
                     // The first file that is missing is the moment at which half of a directory could be published.
                     let files = |path: &Path| std::fs::read_dir(path).map_or(0, Iterator::count);
-                    while files(new.path()) == FILES && !is_abandoned.load(Ordering::Relaxed) {}
+                    while files(new.path()) == FILES && !is_abandoned.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
                     new.publish().unwrap_err();
                 });
                 NewFile::abandon(&target);

@@ -15,6 +15,10 @@ pub struct Sessions<'a> {
 
 impl Sessions<'_> {
     /// What a part of a session left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn get(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
@@ -26,6 +30,10 @@ impl Sessions<'_> {
     }
 
     /// Keeps what a part of a session leaves.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Quota`] if the budget of sessions is used up.
     pub fn set(&self, name: &str, part: &str, state: &[u8]) -> Result<(), Error> {
         self.transaction.with(|store| {
             let now = store.now();
@@ -42,6 +50,10 @@ impl Sessions<'_> {
     }
 
     /// Forgets a session, and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn remove(&self, name: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
             let (parts, bytes) = store.run(|store| {

@@ -1,5 +1,7 @@
 //! Everything in the file has a budget, whatever fills it, over any number of transactions and opens (T-DOS-07, T-REL-06).
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::Path;
 
 use sqlite_fs::{
