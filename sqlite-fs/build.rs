@@ -1,5 +1,7 @@
 //! Makes the fresh database that every database in memory is a copy of.
 
+#![expect(clippy::disallowed_methods, reason = "Cargo passes the output directory in the environment")]
+
 #[path = "src/format.rs"]
 mod format;
 

@@ -1,5 +1,5 @@
-//! Laws of the repository, as tests: what every file says first, how long it may be, where `unsafe` may live, and which
-//! crate may know which.
+//! Laws of the repository, as tests: what every file says first, how long it may be, where `unsafe` may live, which file
+//! changes rows, and which crate may know which.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,8 +31,38 @@ fn rust_files() -> Vec<(PathBuf, String)> {
     found
 }
 
-fn before_tests(text: &str) -> &str {
-    text.find("#[cfg(test)]").map_or(text, |end| &text[..end])
+/// The text without items that are compiled for tests only, wherever they are. Relies on `rustfmt`: an item of several lines
+/// ends at the first line that closes it with the indentation of its attribute.
+fn without_tests(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push_str(line);
+            kept.push('\n');
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let Some(first) = lines.by_ref().find(|line| !line.trim_start().starts_with(['#', '/'])) else { break };
+        if !first.ends_with([';', '}', ',']) {
+            let is_value = first.ends_with('=');
+            lines
+                .by_ref()
+                .find(|line| line.get(indent..).is_some_and(|rest| rest.starts_with('}') || is_value && rest.ends_with(';')));
+        }
+    }
+    kept
+}
+
+#[test]
+fn code_around_test_items_is_kept() {
+    let check = |text: &str, expected: &str| assert_eq!(without_tests(text), expected, "{text}");
+    check("a();\n", "a();\n");
+    check("a();\n#[cfg(test)]\nmod tests;\nb();\n", "a();\nb();\n");
+    check("#[cfg(test)]\nmod tests {\n    fn a() {\n    }\n}\nb();\n", "b();\n");
+    check("#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\n// Why.\nb();\n", "// Why.\nb();\n");
+    check("impl A {\n    #[cfg(test)]\n    fn a(\n        b: B,\n    ) {\n    }\n    c();\n}\n", "impl A {\n    c();\n}\n");
+    check("#[cfg(test)]\nconst A: &str =\n    \"a\";\nb();\n", "b();\n");
 }
 
 fn assert_none(what: &str, offenders: &[String]) {
@@ -48,7 +78,7 @@ fn every_file_says_what_it_is_for() {
 #[test]
 fn no_file_is_longer_than_600_lines_before_its_tests() {
     let long = rust_files().into_iter().filter_map(|(path, text)| {
-        let lines = before_tests(&text).lines().count();
+        let lines = without_tests(&text).lines().count();
         (lines > 600).then(|| format!("{}: {lines} lines", path.display()))
     });
     assert_none("files that are too long", &long.collect::<Vec<_>>());
@@ -109,6 +139,81 @@ fn nothing_is_left_unfinished_or_switched_off() {
     let marks = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!("), concat!("#[ig", "nore")];
     let offenders = rust_files().into_iter().filter(|(_, text)| marks.iter().any(|mark| text.contains(mark)));
     assert_none("unfinished or switched-off code", &offenders.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());
+}
+
+/// Tables of files, keys and sessions.
+const GUARDED_TABLES: [&str; 9] =
+    ["fs_config", "fs_inode", "fs_dentry", "fs_data", "fs_symlink", "fs_whiteout", "kv_store", "sandlite_kv", "sandlite_session"];
+
+/// The files that may change rows of those tables: one for a database in use, and three that make or copy a whole one, for
+/// the reasons in their first lines.
+const WRITERS: [&str; 4] =
+    ["sqlite-fs/src/store/write.rs", "sqlite-fs/src/format.rs", "sqlite-fs/src/copy.rs", "sqlite-fs/src/compat.rs"];
+
+/// The statements in a source text that change rows of the guarded tables, or of a table that only the running program knows.
+fn row_changes(text: &str) -> Vec<String> {
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| [line, "\n"]).collect();
+    let words: Vec<String> = code
+        .split(|c: char| !c.is_alphanumeric() && !"_{".contains(c))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let mut found = Vec::new();
+    for (at, verb) in words.iter().enumerate() {
+        let mut rest = words[at + 1..].iter().map(String::as_str).peekable();
+        if rest.next_if_eq(&"or").is_some() {
+            rest.next();
+        }
+        let is_statement = match verb.as_str() {
+            // That of `INSERT OR REPLACE` is not a statement of its own.
+            "replace" if at > 0 && words[at - 1] == "or" => false,
+            "insert" | "replace" => rest.next_if_eq(&"into").is_some(),
+            "delete" => rest.next_if_eq(&"from").is_some(),
+            "update" => true,
+            _ => false,
+        };
+        rest.next_if(|word| ["main", "temp"].contains(word));
+        let Some(table) = rest.next().filter(|_| is_statement) else { continue };
+        let is_computed = table.starts_with('{') && (verb != "update" || rest.next() == Some("set"));
+        if GUARDED_TABLES.contains(&table) || is_computed {
+            found.push(format!("{verb} {table}"));
+        }
+    }
+    found
+}
+
+fn is_test_or_bench(path: &Path) -> bool {
+    path.iter().any(|part| ["tests", "tests.rs", "benches", "fuzz", "examples"].iter().any(|name| part == *name))
+}
+
+#[test]
+fn rows_of_files_keys_and_sessions_are_changed_in_one_file() {
+    let mut offenders = Vec::new();
+    let mut writers = Vec::new();
+    for (path, text) in rust_files().into_iter().filter(|(path, _)| !is_test_or_bench(path)) {
+        let changes = row_changes(&without_tests(&text));
+        if WRITERS.iter().any(|writer| path == Path::new(writer)) {
+            writers.extend((!changes.is_empty()).then_some(path));
+        } else {
+            offenders.extend(changes.iter().map(|change| format!("{}: {change}", path.display())));
+        }
+    }
+    assert_none("statements that belong in sqlite-fs/src/store/write.rs", &offenders);
+    assert_eq!(writers.len(), WRITERS.len(), "only these change rows: {writers:?}");
+}
+
+#[test]
+fn a_statement_that_changes_a_guarded_table_is_found() {
+    let check = |text: &str, expected: &[&str]| assert_eq!(row_changes(text), expected, "{text}");
+    check(r#"execute("DELETE FROM fs_inode WHERE ino=?1")"#, &["delete fs_inode"]);
+    check(r#"execute("insert or replace into main.kv_store (key) VALUES (1)")"#, &["insert kv_store"]);
+    check("\"REPLACE INTO\n    sandlite_session VALUES (1)\"", &["replace sandlite_session"]);
+    check(r#"("UPDATE OR IGNORE fs_dentry SET a=1; DELETE FROM fs_data")"#, &["update fs_dentry", "delete fs_data"]);
+    check(r#"format!("DELETE FROM {table}")"#, &["delete {table"]);
+    check(r#"format!("UPDATE {table} SET a=1")"#, &["update {table"]);
+    check(r#"execute("INSERT INTO tool_calls SELECT * FROM fs_inode")"#, &[]);
+    check(r#"("INSERT INTO sandlite_usage VALUES (1) ON CONFLICT DO UPDATE SET names=1")"#, &[]);
+    check("// UPDATE fs_inode\nself.update(fs); map.insert(\"fs_inode\"); if replace { delete() }", &[]);
 }
 
 /// Which of our own crates each crate may know.

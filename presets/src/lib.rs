@@ -12,6 +12,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::cast_possible_truncation,
+        clippy::missing_errors_doc
+    )
+)]
+
 mod amount;
 mod limits;
 mod preset;

@@ -3,6 +3,8 @@
 //! `cargo bench -p sqlite-fs`; a table of ratios comes last (`-- ratios` for it alone). The comparison with AgentFS's own
 //! SDK is in `benches/agentfs`, which brings its engine.
 
+#![expect(clippy::disallowed_methods, reason = "a bench makes files of its own, and measures")]
+
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

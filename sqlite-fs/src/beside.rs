@@ -1,5 +1,7 @@
 //! Files beside a database that SQLite acts on when it opens it; the author of the database may have created them.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place that looks at what lies beside a database")]
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;

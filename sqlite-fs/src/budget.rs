@@ -95,6 +95,33 @@ struct Sums {
     history: Option<History>,
 }
 
+/// What is stored beside the files, with a budget of its own.
+#[derive(Clone, Copy)]
+pub(crate) enum Values {
+    Keys,
+    Sessions,
+}
+
+impl Values {
+    fn count(self, connection: &Connection) -> rusqlite::Result<u64> {
+        match self {
+            Self::Keys => sum(connection, KEYS, []),
+            // A file that only ever was read may be older than the table.
+            Self::Sessions if !connection.table_exists(None, "sandlite_session")? => Ok(0),
+            Self::Sessions => sum(connection, SESSIONS, []),
+        }
+    }
+}
+
+impl Sums {
+    fn of(&mut self, values: Values) -> &mut Option<u64> {
+        match values {
+            Values::Keys => &mut self.keys,
+            Values::Sessions => &mut self.sessions,
+        }
+    }
+}
+
 /// The sums as they are, and as the file has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Budgets {
@@ -134,11 +161,6 @@ fn count_names(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(sum(connection, NAMES, [])?.saturating_add(hidden))
 }
 
-fn count_sessions(connection: &Connection) -> rusqlite::Result<u64> {
-    // A file that only ever was read may be older than the table.
-    if connection.table_exists(None, "sandlite_session")? { sum(connection, SESSIONS, []) } else { Ok(0) }
-}
-
 /// Brings the stored sum up to the last call.
 fn count_history(connection: &Connection, stored: Option<History>) -> rusqlite::Result<History> {
     let mut history = stored.unwrap_or_default();
@@ -157,8 +179,8 @@ pub(crate) fn used(connection: &Connection) -> rusqlite::Result<Usage> {
     let or = |known: Option<u64>, count: fn(&Connection) -> rusqlite::Result<u64>| known.map_or_else(|| count(connection), Ok);
     Ok(Usage {
         names: or(known.names, count_names)?,
-        keys: or(known.keys, |connection| sum(connection, KEYS, []))?,
-        sessions: or(known.sessions, count_sessions)?,
+        keys: or(known.keys, |connection| Values::Keys.count(connection))?,
+        sessions: or(known.sessions, |connection| Values::Sessions.count(connection))?,
         history: count_history(connection, known.history)?.bytes,
         ..rows::usage(connection)?
     })
@@ -192,21 +214,12 @@ impl Store {
         Ok(used)
     }
 
-    fn keys_used(&mut self) -> Result<u64, Fault> {
-        if let Some(used) = self.budgets()?.now.keys {
+    fn values_used(&mut self, values: Values) -> Result<u64, Fault> {
+        if let Some(used) = *self.budgets()?.now.of(values) {
             return Ok(used);
         }
-        let used = self.interrupter.reading(|| sum(&self.connection, KEYS, []))?;
-        self.budgets.now.keys = Some(used);
-        Ok(used)
-    }
-
-    fn sessions_used(&mut self) -> Result<u64, Fault> {
-        if let Some(used) = self.budgets()?.now.sessions {
-            return Ok(used);
-        }
-        let used = self.interrupter.reading(|| count_sessions(&self.connection))?;
-        self.budgets.now.sessions = Some(used);
+        let used = self.interrupter.reading(|| values.count(&self.connection))?;
+        *self.budgets.now.of(values) = Some(used);
         Ok(used)
     }
 
@@ -243,8 +256,8 @@ impl Store {
     pub(crate) fn used(&mut self) -> Result<Usage, Fault> {
         Ok(Usage {
             names: self.names_used()?,
-            keys: self.keys_used()?,
-            sessions: self.sessions_used()?,
+            keys: self.values_used(Values::Keys)?,
+            sessions: self.values_used(Values::Sessions)?,
             history: self.history_used()?.bytes,
             ..self.usage()?
         })
@@ -271,23 +284,17 @@ impl Store {
         }
     }
 
-    /// Replaces `removed` bytes of keys by `added`, if the budget has them.
-    pub(crate) fn charge_keys(&mut self, added: u64, removed: u64) -> Result<(), Error> {
-        let used = self.run(Self::keys_used)?.saturating_sub(removed).saturating_add(added);
-        if added > removed && used > self.quota.keys {
-            return Err(Error::Quota { limit: "keys", allowed: self.quota.keys, needed: used });
+    /// Replaces `removed` bytes by `added`, if the budget has them.
+    pub(crate) fn charge_values(&mut self, values: Values, added: u64, removed: u64) -> Result<(), Error> {
+        let used = self.run(|store| store.values_used(values))?.saturating_sub(removed).saturating_add(added);
+        let (limit, allowed) = match values {
+            Values::Keys => ("keys", self.quota.keys),
+            Values::Sessions => ("sessions", self.quota.sessions),
+        };
+        if added > removed && used > allowed {
+            return Err(Error::Quota { limit, allowed, needed: used });
         }
-        self.budgets.now.keys = Some(used);
-        Ok(())
-    }
-
-    /// The same for sessions.
-    pub(crate) fn charge_sessions(&mut self, added: u64, removed: u64) -> Result<(), Error> {
-        let used = self.run(Self::sessions_used)?.saturating_sub(removed).saturating_add(added);
-        if added > removed && used > self.quota.sessions {
-            return Err(Error::Quota { limit: "sessions", allowed: self.quota.sessions, needed: used });
-        }
-        self.budgets.now.sessions = Some(used);
+        *self.budgets.now.of(values) = Some(used);
         Ok(())
     }
 

@@ -205,26 +205,47 @@ pub struct Calls<'a> {
 impl Calls<'_> {
     /// Begins a call and returns its number. It is recorded by [`finish`](Self::finish); if the process dies before
     /// the commit, the next open records it as interrupted, and so does dropping the transaction.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Disk`] if the note beside the file cannot be written.
     pub fn begin(&self, call: &NewCall<'_>) -> Result<i64, Error> {
         self.transaction.with(|store| store.begin_call(call))
     }
 
     /// Records how a call ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if no call of this number is open, or [`Error::Interrupted`] if the transaction was
+    /// interrupted; the call stays open then.
     pub fn finish(&self, id: i64, outcome: &Outcome<'_>) -> Result<(), Error> {
         self.transaction.with(|store| store.finish_call(id, outcome))
     }
 
     /// Records a call that is over, with its times in nanoseconds since 1970, and returns its number.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::DiskFull`] or [`Error::DiskFailed`] if the row cannot be written.
     pub fn record(&self, call: &NewCall<'_>, outcome: &Outcome<'_>, started: i64, completed: i64) -> Result<i64, Error> {
         self.transaction.with(|store| store.record_call(call, outcome, started, completed))
     }
 
     /// Recorded calls, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
         self.transaction.with(|store| Ok(list(&store.connection, filter)?))
     }
 
     /// One recorded call.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the row cannot be read.
     pub fn get(&self, id: i64) -> Result<Option<Call>, Error> {
         self.transaction.with(|store| Ok(get(&store.connection, id)?))
     }

@@ -155,6 +155,10 @@ pub(crate) const RULES: &[Rule] = &[
 
 impl Database {
     /// Looks at everything that is committed and names every rule that is broken; an empty answer is a sound database.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed, or [`Error::Damaged`] if its pages cannot be read at all.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
         let reader = self.reader()?;
         let chunk_bytes = self.shared.chunk_bytes();

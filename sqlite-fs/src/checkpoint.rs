@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::clock;
 use crate::database::{Source, Writer};
 use crate::store::Store;
 
@@ -121,7 +122,7 @@ fn bring_back(path: PathBuf) {
 /// Gives the disk back what is free, first: pages that are no longer part of the file need not be copied into it.
 fn tidy(store: &mut Store, is_mostly_free: bool) {
     if is_mostly_free {
-        store.give_back_free_pages(Instant::now() + VACUUM_TIME);
+        store.give_back_free_pages(clock::instant() + VACUUM_TIME);
     }
     store.empty_log();
 }

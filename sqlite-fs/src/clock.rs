@@ -1,6 +1,14 @@
-//! The wall clock, passed in so that tests and deterministic runs can bring their own.
+//! Clocks: the wall clock, passed in so that tests and deterministic runs can bring their own, and the machine's monotonic
+//! one for deadlines.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+#![expect(clippy::disallowed_methods, reason = "this is the place that asks")]
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The moment to compare a deadline with.
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
 
 /// Where times of files, keys and calls come from. Never used for deadlines.
 pub trait Clock: Send + Sync {

@@ -2,6 +2,8 @@
 //!
 //! LocalSandbox's engine stops at a symbolic link and has times of calls in milliseconds; FEATURES of both are kept as far
 //! as the layout has a place for them. What has none (versions and secrecy of keys, output of calls) stays behind.
+//!
+//! The statements are here for the same reason as in `copy.rs`, and their tables are not ours.
 
 use std::path::Path;
 
@@ -93,6 +95,10 @@ impl Database {
     /// assert_eq!(back.reader()?.fs().read_link("/link")?, "notes.txt");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`export`](Self::export) returns.
     pub fn export_compat(&self, path: &Path, export: Export, compat: Compat) -> Result<(), Error> {
         self.export_as(path, export, Some(compat))
     }

@@ -1,6 +1,7 @@
 //! Leaving and doubling: a snapshot file of what is committed, and a second database that starts from it.
 //!
-//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind.
+//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind. The statements are here and not in
+//! `store/write.rs`: they fill a whole fresh database from another one, and no row of a database in use is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,11 @@ INSERT INTO main.sandlite_run SELECT * FROM source.sandlite_run;
 impl Database {
     /// Writes everything committed into a fresh, compact file at `path`, which must not exist and is not there before it is
     /// whole. A transaction may be running meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Disk`] if something is at `path` or nothing can be written there, [`Error::Moved`] if the database
+    /// was replaced or removed, or [`Error::Damaged`] if its rows cannot be read.
     pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
         self.export_as(path, export, None)
     }
@@ -113,6 +119,10 @@ impl Database {
     }
 
     /// A second database with the same content, secrets and history included.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`export`](Self::export) and [`Options::open`] return.
     pub fn fork(&self, options: Options) -> Result<Self, Error> {
         let everything = Export { history: true, secrets: true };
         match options.path.clone() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::Checkpoint;
+use crate::clock;
 use crate::error::Error;
 use crate::format::{self, FORMAT};
 use crate::gauge::Gauge;
@@ -170,6 +171,11 @@ impl Database {
     }
 
     /// Begins the single writing transaction, waiting until `deadline` for another one of this process to end.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Busy`] if the deadline passes, [`Error::ReadOnly`] if the database was opened for reading only, or
+    /// [`Error::Moved`] if the file was replaced or removed.
     pub fn begin(&self, deadline: Option<Instant>) -> Result<Transaction, Error> {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
@@ -190,7 +196,7 @@ impl Database {
             slot = match deadline {
                 None => self.shared.writer.returned.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
+                    let left = deadline.saturating_duration_since(clock::instant());
                     if left.is_zero() {
                         slot.waiting -= 1;
                         return Err(Error::Busy);

@@ -42,6 +42,10 @@ impl Database {
     /// # std::fs::remove_dir_all(directory).unwrap();
     /// # Ok::<(), sqlite_fs::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed, or [`Error::Damaged`] if its rows cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
         self.reader()?.digest(export)
     }

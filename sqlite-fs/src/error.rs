@@ -327,6 +327,49 @@ impl Error {
         })
     }
 
+    /// Returns the path that the error is about, so that nobody has to read it from the message.
+    ///
+    /// For [`Error::Fs`] it is a path inside the database. For all others it is a path on the host, and `None` if that one
+    /// is not UTF-8.
+    ///
+    /// ```
+    /// let database = sqlite_fs::Database::options().open()?;
+    /// let error = database.reader()?.fs().read("/missing").unwrap_err();
+    /// assert_eq!(error.path(), Some("/missing"));
+    /// # Ok::<(), sqlite_fs::Error>(())
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Fs { path, .. } => Some(path),
+            Self::Locked { path, .. }
+            | Self::NetworkFilesystem { path, .. }
+            | Self::Foreign { path, .. }
+            | Self::Tampered { path, .. }
+            | Self::TooNew { path, .. }
+            | Self::Moved { path }
+            | Self::Unwritable { path, .. }
+            | Self::Disk { path, .. } => path.to_str(),
+            Self::Node(_)
+            | Self::Busy
+            | Self::ReadOnly
+            | Self::Interrupted
+            | Self::Damaged(_)
+            | Self::NotADatabase
+            | Self::Refused { .. }
+            | Self::RolledBack(_)
+            | Self::Conflict { .. }
+            | Self::Invalid { .. }
+            | Self::Quota { .. }
+            | Self::DiskFull(_)
+            | Self::DiskFailed(_)
+            | Self::CannotOpen(_)
+            | Self::NotWritable(_)
+            | Self::LockedElsewhere(_)
+            | Self::Sqlite(_) => None,
+        }
+    }
+
     /// The Linux error behind it, if a file operation failed.
     #[must_use]
     pub fn fs_error(&self) -> Option<FsError> {
@@ -456,5 +499,35 @@ impl From<Fault> for Error {
             Fault::Fs(error) => Self::Node(error),
             Fault::Sql(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_path_it_is_about() {
+        let check = |error: &Error, expected: Option<&str>| assert_eq!(error.path(), expected, "{error}");
+        let (path, source) = (PathBuf::from("/srv/a.db"), || std::io::ErrorKind::NotFound.into());
+        check(&Error::Fs { operation: "read", path: "/a`: b".to_owned(), source: FsError::NoEntry }, Some("/a`: b"));
+        check(&Error::Locked { path: path.clone(), pid: None }, Some("/srv/a.db"));
+        check(&Error::NetworkFilesystem { path: path.clone(), kind: "nfs".to_owned() }, Some("/srv/a.db"));
+        check(&Error::Foreign { path: path.clone(), reason: String::new() }, Some("/srv/a.db"));
+        check(&Error::Tampered { path: path.clone(), reason: String::new() }, Some("/srv/a.db"));
+        check(&Error::TooNew { path: path.clone(), found: 2, known: 1 }, Some("/srv/a.db"));
+        check(&Error::Moved { path: path.clone() }, Some("/srv/a.db"));
+        check(&Error::Unwritable { path: path.clone(), source: source() }, Some("/srv/a.db"));
+        check(&Error::Disk { path, source: source() }, Some("/srv/a.db"));
+        check(&Error::Node(FsError::NoEntry), None);
+        check(&Error::Busy, None);
+        check(&Error::Invalid { what: "path", reason: "`/a` exists".to_owned() }, None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_is_not_text_is_left_out() {
+        let path = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/\xFF"));
+        assert_eq!(Error::Moved { path }.path(), None);
     }
 }

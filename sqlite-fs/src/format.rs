@@ -1,5 +1,5 @@
 //! What a fresh database holds and says of itself. `build.rs` reads this file too: it makes the database that those in memory
-//! are copies of.
+//! are copies of. So its statements cannot be in `store/write.rs`.
 
 /// `SLFS`: says that a file is ours, so that a foreign one is imported and never adopted.
 pub(crate) const APPLICATION_ID: i64 = 0x534C_4653;

@@ -10,11 +10,11 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use rusqlite::Connection;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
 
+use crate::clock;
 use crate::gauge::{FRAME_HEADER, Gauge};
 
 /// The name under which connections ask for this layer.
@@ -209,7 +209,7 @@ unsafe fn flush(waiting: &mut Waiting, real: *mut sqlite3_file) -> c_int {
         return ffi::SQLITE_OK;
     }
     let len = c_int::try_from(waiting.bytes.len()).unwrap_or(0);
-    let begun = (waiting.bytes.len() >= STRETCH / 2).then(Instant::now);
+    let begun = (waiting.bytes.len() >= STRETCH / 2).then(clock::instant);
     // SAFETY: as many bytes are there.
     let code = unsafe { beneath!(real, xWrite(waiting.bytes.as_ptr().cast(), len, waiting.at.cast_signed())) };
     if let Some(begun) = begun {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::clock;
+
 /// Nothing yet.
 const NONE: u64 = u64::MAX;
 /// What stands before each page in the log.
@@ -153,7 +155,7 @@ impl Gauge {
     /// Whether that moment has passed.
     pub(crate) fn is_late(&self) -> bool {
         self.is_limited.load(Ordering::Relaxed)
-            && self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() > until)
+            && self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| clock::instant() > until)
     }
 }
 

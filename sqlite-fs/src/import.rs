@@ -75,8 +75,14 @@ pub(crate) fn refused(rule: &'static str, detail: impl Into<String>) -> Error {
 impl Database {
     /// Makes a fresh database from a file, whose rows are checked one by one; `options.path` must not exist yet. Nothing is
     /// at that path before everything is in it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Refused`] if the file breaks a rule or does not fit into the quota, [`Error::Invalid`] if `options.path`
+    /// exists, [`Error::Disk`] if a file cannot be read or written, or [`Error::Interrupted`] if the deadline passes.
     pub fn import(file: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
         let Some(path) = options.path.clone() else {
+            #[expect(clippy::disallowed_methods, reason = "a database in memory has no directory of its own for the copy")]
             let parent = std::env::temp_dir();
             let scratch = Scratch::new_in(&parent).map_err(|source| Error::Disk { path: parent.clone(), source })?;
             return Self::filled(file, scratch.path(), options, import);

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::budget::key_bytes;
+use crate::budget::{Values, key_bytes};
 use crate::error::{Error, FsError};
 use crate::quota::Quota;
 use crate::rows::{self, split};
-use crate::store::Store;
+use crate::store::{Store, write};
 use crate::transaction::Transaction;
 
 /// A stored value.
@@ -31,49 +31,72 @@ pub struct Kv<'a> {
 
 impl Kv<'_> {
     /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, key)?))?))
     }
 
     /// Stores JSON text and returns its version.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the key is too long or the text is not JSON, or [`Error::Quota`] if the budget of keys is
+    /// used up.
     pub fn set(&self, key: &str, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, None))
     }
 
     /// Stores JSON text if the key has this version; 0 says that it must not exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflict`] if the key has another version, or what [`set`](Self::set) returns.
     pub fn compare_and_set(&self, key: &str, version: u64, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, Some(version)))
     }
 
     /// Marks a key whose value must not leave in an export.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Node`] with [`FsError::NoEntry`] if there is no such key.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
                 let version = get(&store.connection, key)?.ok_or(FsError::NoEntry)?.version;
-                put_side(&store.connection, key, version, secret)?;
-                Ok(())
+                Ok(write::put_key_version(&store.connection, key, version, secret)?)
             })?)
         })
     }
 
     /// Removes a key and says whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
             let removed = store.run(|store| {
                 let mut statement = store.connection.prepare_cached("SELECT octet_length(value) FROM kv_store WHERE key=?1")?;
                 let bytes: Option<u64> = statement.query_row([key], |row| rows::bytes(row, 0)).optional()?;
-                store.connection.prepare_cached("DELETE FROM sandlite_kv WHERE key=?1")?.execute([key])?;
-                store.connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])?;
+                write::remove_key(&store.connection, key)?;
                 Ok(bytes)
             })?;
             if let Some(bytes) = removed {
-                store.charge_keys(0, key_bytes(key, bytes))?;
+                store.charge_values(Values::Keys, 0, key_bytes(key, bytes))?;
             }
             Ok(removed.is_some())
         })
     }
 
     /// The keys that start with `prefix`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(keys(&store.connection, prefix)?))?))
     }
@@ -99,27 +122,13 @@ impl Store {
         }
         let replaced = before.as_ref().map_or(0, |value| key_bytes(key, value.json.len() as u64));
         let secret = before.is_some_and(|value| value.secret);
-        self.charge_keys(key_bytes(key, json.len() as u64), replaced)?;
+        self.charge_values(Values::Keys, key_bytes(key, json.len() as u64), replaced)?;
         self.run(|store| {
-            store
-                .connection
-                .prepare_cached(
-                    "INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
-                     ON CONFLICT (key) DO UPDATE SET value=excluded.value, updated_at=excluded.updated_at",
-                )?
-                .execute(params![key, json, now])?;
-            put_side(&store.connection, key, found + 1, secret)?;
-            Ok(())
+            write::put_key(&store.connection, key, json, now)?;
+            Ok(write::put_key_version(&store.connection, key, found + 1, secret)?)
         })?;
         Ok(found + 1)
     }
-}
-
-fn put_side(connection: &Connection, key: &str, version: u64, secret: bool) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
-        .execute(params![key, i64::try_from(version).unwrap_or(i64::MAX), secret])?;
-    Ok(())
 }
 
 pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option<Value>> {

@@ -3,6 +3,8 @@
 //! The directory is locked while its maker lives. A killed process leaves it behind without a lock, and the next maker in
 //! the same place removes it. Knows nothing of what the files contain.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place that makes files")]
+
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -262,6 +264,8 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     fn names(directory: &Path) -> Vec<String> {
@@ -348,6 +352,49 @@ mod tests {
         assert_eq!(names(dir.path()), [""; 0]);
         new.publish().unwrap_err();
         assert_eq!(names(dir.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_thread_cannot_publish_what_is_left_while_another_abandons() {
+        const FILES: usize = 200;
+        for _ in 0..10 {
+            let dir = tempfile::tempdir().unwrap();
+            let target = dir.path().join("a");
+            let new = NewFile::beside(&target).unwrap();
+            std::fs::create_dir(new.path()).unwrap();
+            for number in 0..FILES {
+                std::fs::write(new.path().join(number.to_string()), "x").unwrap();
+            }
+            let is_abandoned = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    // The first file that is missing is the moment at which half of a directory could be published.
+                    let files = |path: &Path| std::fs::read_dir(path).map_or(0, Iterator::count);
+                    while files(new.path()) == FILES && !is_abandoned.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                    new.publish().unwrap_err();
+                });
+                NewFile::abandon(&target);
+                is_abandoned.store(true, Ordering::Relaxed);
+            });
+            assert_eq!(names(dir.path()), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn only_what_this_process_makes_is_abandoned() {
+        let dir = tempfile::tempdir().unwrap();
+        let new = NewFile::beside(&dir.path().join("c")).unwrap();
+        let own = std::process::id();
+        let others = [format!("{PREFIX}{own}"), format!("{PREFIX}{own}0-0"), format!("a{PREFIX}{own}-0"), "b".to_owned()];
+        for other in &others {
+            std::fs::create_dir(dir.path().join(other)).unwrap();
+        }
+        assert_eq!(names(dir.path()).len(), others.len() + 1);
+        NewFile::abandon(&dir.path().join("c"));
+        assert_eq!(names(dir.path()), others);
+        drop(new);
     }
 
     #[test]

@@ -33,6 +33,12 @@ pub trait MemoryBudget: Send + Sync {
 /// A fresh database, made by `build.rs`: copying its pages is much quicker than creating tables.
 static FRESH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fresh.db"));
 
+/// A block that nobody has written, the same for all databases.
+fn zeros() -> Arc<Block> {
+    static ZEROS: OnceLock<Arc<Block>> = OnceLock::new();
+    Arc::clone(ZEROS.get_or_init(|| Arc::new([0; BLOCK_BYTES])))
+}
+
 /// One state of a database.
 #[derive(Clone, Default)]
 struct State {
@@ -153,7 +159,7 @@ impl Handle {
         let state = Arc::make_mut(&mut committed);
         let length = waiting.bytes.div_ceil(BLOCK_BYTES);
         state.blocks.truncate(waiting.kept);
-        state.blocks.resize(length, Arc::new([0; BLOCK_BYTES]));
+        state.blocks.resize_with(length, zeros);
         for (index, block) in waiting.blocks {
             if let Some(place) = state.blocks.get_mut(index) {
                 *place = block;
@@ -312,6 +318,18 @@ mod tests {
         assert_eq!(content(&writer), b"a\0\0d");
         writer.end(false);
         assert_eq!(content(&writer), b"a\0\0d");
+    }
+
+    #[test]
+    fn a_commit_allocates_no_block() {
+        let memory = memory(b"ab");
+        let mut writer = Handle::new(Arc::clone(&memory), true);
+        assert!(writer.write(2 * BLOCK_BYTES, b"c"));
+        let written = writer.waiting.as_ref().map(|waiting| Arc::as_ptr(&waiting.blocks[&2])).unwrap();
+        writer.end(false);
+        let state = Arc::clone(&memory.lock());
+        assert!(Arc::ptr_eq(&state.blocks[1], &zeros()));
+        assert_eq!(Arc::as_ptr(&state.blocks[2]), written);
     }
 
     #[test]

@@ -97,6 +97,13 @@ impl Options {
     }
 
     /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Locked`] if another process has the file open for writing, [`Error::Foreign`], [`Error::TooNew`],
+    /// [`Error::Tampered`] or [`Error::NotADatabase`] if the file is not one that this version made,
+    /// [`Error::NetworkFilesystem`] if it is on another machine, or [`Error::Disk`], [`Error::Unwritable`] or
+    /// [`Error::CannotOpen`] if it cannot be opened.
     pub fn open(self) -> Result<Database, Error> {
         Database::open(self)
     }

@@ -2,6 +2,8 @@
 //!
 //! Files are compared by device and inode. Content that is written into the same file is not noticed.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place that looks where a database is")]
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;

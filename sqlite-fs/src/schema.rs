@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
+use crate::store::write;
 use crate::{known, rows};
 
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
@@ -92,12 +93,7 @@ pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> 
 
 /// Says when a database that was copied from a fresh one began.
 pub(crate) fn begin_at(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    let (seconds, nanos) = rows::split(now);
-    connection.execute(
-        "UPDATE fs_inode SET atime=?1, mtime=?1, ctime=?1, atime_nsec=?2, mtime_nsec=?2, ctime_nsec=?2 WHERE ino=1",
-        [seconds, nanos],
-    )?;
-    Ok(())
+    write::set_root_times(connection, now)
 }
 
 /// Switches a file to the write-ahead log, unless it is.
@@ -117,16 +113,8 @@ pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
 /// Puts right what an honest writer of another make leaves: inodes without a name (AgentFS's SDKs count a directory's links
 /// otherwise, and keep the inode of one of ours when they remove it), and link counts. Returns how many had no name.
 pub(crate) fn put_right(connection: &Connection) -> rusqlite::Result<usize> {
-    let orphans = connection.execute("DELETE FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)", [])?;
-    connection.execute_batch(
-        "DELETE FROM fs_symlink WHERE ino NOT IN (SELECT ino FROM fs_inode);
-         DELETE FROM fs_data WHERE ino NOT IN (SELECT ino FROM fs_inode);
-         UPDATE fs_inode SET nlink=names FROM (SELECT ino AS i, count(*) AS names FROM fs_dentry GROUP BY ino)
-           WHERE i=ino AND (mode & 61440)<>16384;
-         UPDATE fs_inode SET nlink=2 WHERE (mode & 61440)=16384;
-         UPDATE fs_inode SET nlink=2+below FROM (SELECT d.parent_ino AS p, count(*) AS below FROM fs_dentry d
-           JOIN fs_inode i ON i.ino=d.ino AND (i.mode & 61440)=16384 GROUP BY d.parent_ino) WHERE p=ino;",
-    )?;
+    let orphans = write::remove_nameless(connection)?;
+    write::count_links(connection)?;
     Ok(orphans)
 }
 

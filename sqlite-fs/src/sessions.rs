@@ -1,10 +1,11 @@
 //! What sessions leave behind between two commands: opaque bytes by the session's name and by what they are of.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
-use crate::budget::session_bytes;
+use crate::budget::{Values, session_bytes};
 use crate::error::Error;
 use crate::rows;
+use crate::store::write;
 use crate::transaction::Transaction;
 
 /// The sessions, from inside a transaction.
@@ -14,11 +15,19 @@ pub struct Sessions<'a> {
 
 impl Sessions<'_> {
     /// What a part of a session left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn get(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, name, part)?))?))
     }
 
     /// Keeps what a part of a session leaves.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Quota`] if the budget of sessions is used up.
     pub fn set(&self, name: &str, part: &str, state: &[u8]) -> Result<(), Error> {
         self.transaction.with(|store| {
             let now = store.now();
@@ -29,20 +38,16 @@ impl Sessions<'_> {
                 let bytes: Option<u64> = statement.query_row([name, part], |row| rows::bytes(row, 0)).optional()?;
                 Ok(bytes.map_or(0, |bytes| session_bytes(name, part, bytes)))
             })?;
-            store.charge_sessions(session_bytes(name, part, state.len() as u64), replaced)?;
-            Ok(store.run(|store| {
-                store
-                    .connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO sandlite_session (name, part, state, updated_ns) VALUES (?1,?2,?3,?4)",
-                    )?
-                    .execute(params![name, part, state, now])?;
-                Ok(())
-            })?)
+            store.charge_values(Values::Sessions, session_bytes(name, part, state.len() as u64), replaced)?;
+            Ok(store.run(|store| Ok(write::put_session(&store.connection, name, part, state, now)?))?)
         })
     }
 
     /// Forgets a session, and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read, or [`Error::Interrupted`] if the transaction was interrupted.
     pub fn remove(&self, name: &str) -> Result<bool, Error> {
         self.transaction.with(|store| {
             let (parts, bytes) = store.run(|store| {
@@ -53,10 +58,10 @@ impl Sessions<'_> {
                          FROM sandlite_session WHERE name=?1",
                     )?
                     .query_row([name], |row| Ok((rows::bytes(row, 0)?, rows::bytes(row, 1)?)))?;
-                store.connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])?;
+                write::remove_session(&store.connection, name)?;
                 Ok((parts, bytes))
             })?;
-            store.charge_sessions(0, bytes)?;
+            store.charge_values(Values::Sessions, 0, bytes)?;
             Ok(parts > 0)
         })
     }

@@ -4,6 +4,8 @@
 //! behind, and with it the call that was running: the next open records that call as interrupted. Writing the note is
 //! one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
 
+#![expect(clippy::disallowed_methods, reason = "the lock and the note are a file of their own")]
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use crate::error::Error;
 use crate::making::with_suffix;
 
 /// Where the note starts; before it, the holder's process id as text.
-const NOTE_AT: u64 = 32;
+const NOTE_AT: usize = 32;
 /// A note that claims more is damaged.
 const NOTE_MAX: usize = 64 << 20;
 
@@ -63,7 +65,7 @@ impl Side {
                 continue;
             }
             let mut left = Vec::new();
-            (&mut file).take(NOTE_AT + NOTE_MAX as u64).read_to_end(&mut left).map_err(disk)?;
+            (&mut file).take((NOTE_AT + NOTE_MAX) as u64).read_to_end(&mut left).map_err(disk)?;
             let left = Left { unclean: !left.is_empty(), note: note(&left) };
             let mut side = Self { file, path: path.clone(), noted: false };
             let line = format!("{:<31}\n", std::process::id());
@@ -91,14 +93,14 @@ impl Side {
         record.extend_from_slice(&checksum(bytes).to_le_bytes());
         record.extend_from_slice(bytes);
         self.noted = true;
-        self.write_at(NOTE_AT, &record).map_err(|source| Error::Disk { path: self.path.clone(), source })
+        self.write_at(NOTE_AT as u64, &record).map_err(|source| Error::Disk { path: self.path.clone(), source })
     }
 
     /// Takes the note away: the call is recorded.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.noted) {
             // A stale note is recognised by its call's number, so a failure here loses nothing.
-            let _ = self.write_at(NOTE_AT, &0u64.to_le_bytes());
+            let _ = self.write_at(NOTE_AT as u64, &0u64.to_le_bytes());
         }
     }
 }
@@ -129,13 +131,13 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 fn holder(file: &mut File) -> Option<u32> {
-    let mut text = [0; NOTE_AT as usize];
+    let mut text = [0; NOTE_AT];
     let len = file.read(&mut text).ok()?;
     std::str::from_utf8(text.get(..len)?).ok()?.trim().parse().ok()
 }
 
 fn note(bytes: &[u8]) -> Option<Vec<u8>> {
-    let record = bytes.get(NOTE_AT as usize..)?;
+    let record = bytes.get(NOTE_AT..)?;
     let (len, rest) = record.split_first_chunk::<8>()?;
     let (sum, rest) = rest.split_first_chunk::<8>()?;
     let len = usize::try_from(u64::from_le_bytes(*len)).ok().filter(|len| (1..NOTE_MAX).contains(len))?;

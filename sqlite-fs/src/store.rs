@@ -9,6 +9,7 @@ mod data;
 mod names;
 mod nodes;
 mod room;
+pub(crate) mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -22,7 +23,7 @@ pub(crate) use names::SEARCH;
 
 use crate::budget::Budgets;
 use crate::calls::{Call, OpenCall};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::error::{self, Error, Fault, FsError};
 use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
@@ -79,7 +80,7 @@ const FREED_LOOK: u64 = 16 << 20;
 /// Fails once a commit is to be given up.
 fn in_time(until: Option<Instant>) -> Result<(), Fault> {
     match until {
-        Some(until) if Instant::now() > until => Err(FsError::Interrupted.into()),
+        Some(until) if clock::instant() > until => Err(FsError::Interrupted.into()),
         _ => Ok(()),
     }
 }
@@ -351,7 +352,7 @@ impl Store {
             self.interrupter.clear();
             self.patience.refill();
             // Far away: a commit is not interrupted.
-            self.until = Instant::now().checked_add(FAR);
+            self.until = clock::instant().checked_add(FAR);
             let written = self.write_all();
             self.until = None;
             if let Err(fault) = written {
@@ -385,7 +386,7 @@ impl Store {
                 Ok(true)
             }
             // A log that failed for another reason after that moment is tried again by whoever records the call.
-            Err(_) if Instant::now() > until => {
+            Err(_) if clock::instant() > until => {
                 self.take_back(recorded)?;
                 self.open_calls.extend(finished);
                 Ok(false)

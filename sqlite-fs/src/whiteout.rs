@@ -2,7 +2,7 @@
 //!
 //! The table is made when the first path is hidden. What is below is somebody else's: this only remembers.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::budget::ENTRY_BYTES;
 use crate::error::{Fault, FsError};
@@ -10,7 +10,7 @@ use crate::fs::Volume;
 use crate::node::Ino;
 use crate::reader::Reader;
 use crate::rows::{self, split};
-use crate::store::Store;
+use crate::store::{Store, write};
 use crate::transaction::Transaction;
 
 pub(crate) const TABLE: &str = "
@@ -83,11 +83,7 @@ impl Store {
         let added = ENTRY_BYTES.saturating_add((path.len() + parent.len()) as u64);
         self.check_names(added, forgotten)?;
         self.change_names(added, forgotten)?;
-        self.connection.prepare_cached("DELETE FROM fs_whiteout WHERE parent_path=?1")?.execute([path])?;
-        self.connection
-            .prepare_cached("INSERT OR REPLACE INTO fs_whiteout (path, parent_path, created_at) VALUES (?1, ?2, ?3)")?
-            .execute(params![path, parent, split(self.now()).0])?;
-        Ok(())
+        Ok(write::hide(&self.connection, path, parent, split(self.now()).0)?)
     }
 }
 

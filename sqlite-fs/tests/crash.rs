@@ -1,6 +1,8 @@
 //! A process is killed at any moment: what it was told is stored is there, nothing is half there, and one call at most is
 //! recorded as interrupted.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

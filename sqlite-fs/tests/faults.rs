@@ -1,6 +1,8 @@
 //! A disk that fills up, fails at any call, or loses power: what was committed stays, what was not is told, and the
 //! database goes on when the disk is well again.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 mod faults {
     pub mod vfs;
 }

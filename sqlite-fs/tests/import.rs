@@ -1,5 +1,7 @@
 //! Files from elsewhere: sound ones come in whole, each kind of lie is named, and no bytes whatever do harm.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;

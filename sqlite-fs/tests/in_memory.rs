@@ -2,6 +2,8 @@
 //!
 //! A program of its own: the kernel counts the memory of a process, not of a test.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use sqlite_fs::{Database, ROOT};
 
 /// The most that the process had in memory so far, in MiB.

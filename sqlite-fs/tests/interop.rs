@@ -3,6 +3,8 @@
 //! They come from npm and PyPI, so this runs only with `SANDLITE_INTEROP=1` (and `node`, `npm` and `python3`); they are
 //! installed once below Cargo's target directory.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

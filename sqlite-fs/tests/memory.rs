@@ -1,5 +1,7 @@
 //! Memory stays bounded whatever the size of the files.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use sqlite_fs::{Database, Durability, ROOT};
 
 /// The most that the process had in memory so far, in MiB.

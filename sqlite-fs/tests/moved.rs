@@ -1,5 +1,7 @@
 //! A database that is replaced or removed while it is open: no commit is acknowledged that nobody would find.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::{Path, PathBuf};
 
 use sqlite_fs::{Database, Durability, Error, Export};

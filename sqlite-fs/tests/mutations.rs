@@ -3,6 +3,8 @@
 //! Half are damaged in their bytes, half in their rows, where every value of every table is fair game. More of them with
 //! `SQLITE_FS_MUTATIONS=100000`; `fuzz/` looks for the same with the compiler's help. T-SNAP-02, T-SNAP-03
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::Path;
 
 use rusqlite::Connection;

@@ -1,5 +1,7 @@
 //! The same operations here and on the machine's own filesystem: every error number and the trees they leave agree.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! What a transaction takes of the disk and of memory while it runs, and what it gives back.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

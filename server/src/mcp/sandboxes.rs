@@ -1,5 +1,7 @@
 //! The sandboxes of a service: the main one, its forks, and those filled from snapshots.
 
+#![expect(clippy::disallowed_methods, reason = "snapshots are files in a directory that the user names")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,6 +3,8 @@
 //! A file goes with its sandbox, all of them with the service. A service that was killed leaves its directory behind; the next
 //! one recognises it by its name and by its lock, which nobody holds any more, and removes it.
 
+#![expect(clippy::disallowed_methods, reason = "this is the place for temporary files")]
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row};
 
 use super::source::Source;
 use super::{Import, Imported, quota, refused, too_much};
@@ -11,9 +11,9 @@ use crate::budget::{entry_bytes, key_bytes, session_bytes};
 use crate::error::{Error, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat, is_name};
 use crate::quota::Quota;
-use crate::rows::{INO_MAX, join, signed, split};
+use crate::rows::{INO_MAX, join, split};
 use crate::schema;
-use crate::store::Store;
+use crate::store::{Store, write};
 
 /// Permissions that are kept: no set-user-id, no set-group-id.
 const MODE_MASK: u32 = 0o1777;
@@ -115,7 +115,7 @@ impl Store {
     pub(super) fn take_names(&mut self, source: &Source, import: &Import, imported: &mut Imported) -> Result<(), Error> {
         let mut special = HashSet::new();
         let (mut count, mut bytes) = (0u64, 0u64);
-        self.connection.execute("DELETE FROM fs_inode", [])?;
+        write::remove_all_inodes(&self.connection)?;
         source.inodes(|ino, stat| {
             let Some(stat) = stat else {
                 special.insert(ino);
@@ -132,28 +132,8 @@ impl Store {
                 return Err(refused("quota", format!("inode {ino}: the files are too large")));
             }
             let size = if stat.is_file() { 0 } else { stat.size };
-            let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
-                (split(stat.atime), split(stat.mtime), split(stat.ctime));
-            let inserted = self
-                .connection
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO fs_inode (ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec,
-                     mtime_nsec, ctime_nsec) VALUES (?1,?2,1,?3,?4,?5,?6,?7,?8,0,?9,?10,?11)",
-                )?
-                .execute(params![
-                    signed(ino),
-                    stat.mode,
-                    stat.uid,
-                    stat.gid,
-                    signed(size),
-                    atime,
-                    mtime,
-                    ctime,
-                    atime_nsec,
-                    mtime_nsec,
-                    ctime_nsec
-                ])?;
-            if inserted == 0 { Err(refused("inode values", format!("inode {ino} is there twice"))) } else { Ok(()) }
+            let inserted = write::import_inode(&self.connection, &Stat { size, ..stat })?;
+            if inserted { Ok(()) } else { Err(refused("inode values", format!("inode {ino} is there twice"))) }
         })?;
         imported.inodes = count;
         self.take_entries(source, import, &special, imported)?;
@@ -185,11 +165,7 @@ impl Store {
             }
             bytes = bytes.saturating_add(entry_bytes(&name));
             too_much("names", bytes, self.quota.names)?;
-            let inserted = self
-                .connection
-                .prepare_cached("INSERT OR IGNORE INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?
-                .execute(params![name, parent, ino])?;
-            if inserted == 0 {
+            if !write::import_name(&self.connection, parent, &name, ino)? {
                 return Err(refused("name is unique", format!("directory {parent} has {name:?} twice")));
             }
         }
@@ -205,15 +181,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let (ino, target) = (integer(row, 0, "symbolic link has a target")?, text(row, 1, "symbolic link has a target")?);
             // A target without a link says nothing, so it is left behind.
-            self.connection
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO fs_symlink (ino, target)
-                     SELECT ?1, ?2 FROM fs_inode WHERE ino=?1 AND (mode & 61440)=40960",
-                )?
-                .execute(params![ino, target])?;
-            self.connection
-                .prepare_cached("UPDATE fs_inode SET size=?2 WHERE ino=?1 AND (mode & 61440)=40960")?
-                .execute(params![ino, signed(target.len() as u64)])?;
+            write::import_target(&self.connection, ino, &target)?;
         }
         Ok(())
     }
@@ -336,7 +304,7 @@ impl Store {
             .flatten();
         let Some(target) = target.filter(|target| !target.is_empty() && !target.contains('\0')) else { return Ok(()) };
         self.run(|store| store.truncate(ino, 0))?;
-        self.connection.execute("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)", params![signed(ino), target])?;
+        write::add_target(&self.connection, ino, &target)?;
         let mode = FileType::Symlink.bits() | 0o777;
         Ok(self.run(|store| store.set_stat(Stat { mode, nlink, size: target.len() as u64, ..stat }))?)
     }
@@ -360,9 +328,7 @@ impl Store {
                     Ok(ValueRef::Integer(seconds)) => split(time(seconds, 0)).0,
                     _ => 0,
                 };
-                self.connection
-                    .prepare_cached("INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![key, value, when(2), when(3)])?;
+                write::import_key(&self.connection, &key, &value, when(2), when(3))?;
                 imported.keys += 1;
             }
         }
@@ -372,9 +338,7 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let (key, version) = (text(row, 0, "key and value")?, integer(row, 1, "key and value")?);
                 let secret = integer(row, 2, "key and value")? != 0;
-                self.connection
-                    .prepare_cached("INSERT INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
-                    .execute(params![key, version.max(1), secret])?;
+                write::import_key_version(&self.connection, &key, version.max(1), secret)?;
             }
         }
         Ok(())
@@ -394,9 +358,7 @@ impl Store {
             let ValueRef::Blob(state) = row.get_ref(2)? else { return Err(refused("session", format!("{name:?} has no bytes"))) };
             bytes = bytes.saturating_add(session_bytes(&name, &part, state.len() as u64));
             too_much("sessions", bytes, self.quota.sessions)?;
-            self.connection
-                .prepare_cached("INSERT INTO sandlite_session (name, part, state, updated_ns) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![name, part, state, integer(row, 3, "session")?])?;
+            write::import_session(&self.connection, &name, &part, state, integer(row, 3, "session")?)?;
         }
         Ok(())
     }

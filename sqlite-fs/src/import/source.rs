@@ -1,5 +1,7 @@
 //! The foreign file, behind glass.
 
+#![expect(clippy::disallowed_methods, reason = "a foreign file is copied before it is opened")]
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -11,6 +13,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Import, refused};
+use crate::clock;
 use crate::copy::file_uri;
 use crate::error::Error;
 use crate::making::with_suffix;
@@ -160,7 +163,7 @@ fn restrain(connection: &mut Connection, deadline: Option<Instant>) -> Result<()
     }
     connection.execute_batch("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY;")?;
     if let Some(deadline) = deadline {
-        connection.progress_handler(10_000, Some(move || Instant::now() > deadline))?;
+        connection.progress_handler(10_000, Some(move || clock::instant() > deadline))?;
     }
     Ok(())
 }

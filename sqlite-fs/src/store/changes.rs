@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use super::Store;
+use crate::clock;
 use crate::error::{Fault, FsError};
 use crate::node::{FileType, Ino, ROOT};
 
@@ -135,7 +136,7 @@ impl Store {
         let mut looked_up = 0_u32;
         let mut is_time_over = move || {
             looked_up += 1;
-            looked_up.is_multiple_of(LOOK_EVERY) && until.is_some_and(|until| Instant::now() > until)
+            looked_up.is_multiple_of(LOOK_EVERY) && until.is_some_and(|until| clock::instant() > until)
         };
         let mut is_complete =
             journal.names.len() < CHANGES_MAX && journal.content.len() < CHANGES_MAX && journal.attributes.len() < CHANGES_MAX;

@@ -3,12 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
-use rusqlite::params;
-
-use super::{InoHasher, InoMap, Store, in_time};
+use super::{InoHasher, InoMap, Store, in_time, write};
 use crate::error::{Fault, FsError};
 use crate::node::Ino;
-use crate::rows::{self, signed};
+use crate::rows;
 
 /// What an entry costs beside its bytes.
 const ENTRY_BYTES: usize = 128;
@@ -312,7 +310,7 @@ impl Store {
         if part.len == self.chunk_bytes && self.chunks.get(ino, part.index).is_none() {
             // A whole chunk at once goes straight to its row.
             self.breathe()?;
-            put_chunk(&self.connection, ino, part.index, input)?;
+            write::put_chunk(&self.connection, ino, part.index, input)?;
             self.file(ino)?.has_data = true;
             return Ok(());
         }
@@ -424,10 +422,7 @@ impl Store {
 
     /// Removes the rows of a file from chunk `first` on.
     pub(super) fn delete_chunks(&mut self, ino: Ino, first: u64) -> Result<(), Fault> {
-        self.connection
-            .prepare_cached("DELETE FROM fs_data WHERE ino=?1 AND chunk_index>=?2")?
-            .execute(params![signed(ino), signed(first)])?;
-        Ok(())
+        Ok(write::remove_chunks(&self.connection, ino, first)?)
     }
 
     pub(super) fn flush_chunks(&mut self) -> Result<(), Fault> {
@@ -442,7 +437,7 @@ impl Store {
                 chunks.iter_mut().filter(|(_, chunk)| chunk.dirty).map(|(&index, chunk)| (index, chunk)).collect();
             dirty.sort_unstable_by_key(|(index, _)| *index);
             for (index, chunk) in dirty {
-                put_chunk(&self.connection, ino, index, &chunk.data)?;
+                write::put_chunk(&self.connection, ino, index, &chunk.data)?;
                 chunk.dirty = false;
                 self.chunks.dirty = self.chunks.dirty.saturating_sub(chunk.cost());
                 if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
@@ -463,25 +458,11 @@ impl Store {
             let node = self.file(ino)?;
             node.has_data = true;
             let size = node.stat.size;
-            let mut insert = self.connection.prepare_cached(
-                "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, zeroblob(?3)) ON CONFLICT DO NOTHING",
-            )?;
-            for index in first..size.div_ceil(self.chunk_bytes as u64) {
-                insert.execute(params![signed(ino), signed(index), signed(self.chunk_len(size, index) as u64)])?;
-            }
+            let chunks = (first..size.div_ceil(self.chunk_bytes as u64)).map(|index| (index, self.chunk_len(size, index)));
+            write::add_zeros(&self.connection, ino, chunks)?;
         }
         Ok(())
     }
-}
-
-fn put_chunk(connection: &rusqlite::Connection, ino: Ino, index: u64, data: &[u8]) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, ?3)
-             ON CONFLICT (ino, chunk_index) DO UPDATE SET data=excluded.data",
-        )?
-        .execute(params![signed(ino), signed(index), data])?;
-    Ok(())
 }
 
 /// Memory that a chunk took since `before`.

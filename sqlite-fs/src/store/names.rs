@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::params;
 
-use super::{InoMap, Store};
+use super::{InoMap, Store, write};
 use crate::budget::entry_bytes;
 use crate::error::{Fault, FsError, damaged};
 use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
@@ -170,11 +170,7 @@ impl Store {
 
     fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
         self.note_name(dir, name, None)?;
-        self.connection.prepare_cached("INSERT INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?.execute(params![
-            name,
-            signed(dir),
-            signed(ino)
-        ])?;
+        write::add_name(&self.connection, dir, name, ino)?;
         self.change_names(entry_bytes(name), 0)?;
         self.names.set(dir, name, Some(ino));
         self.touch_directory(dir, link_change)
@@ -182,9 +178,7 @@ impl Store {
 
     fn remove_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
         self.note_name(dir, name, Some(ino))?;
-        self.connection
-            .prepare_cached("DELETE FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?
-            .execute(params![signed(dir), name])?;
+        write::remove_name(&self.connection, dir, name)?;
         self.change_names(0, entry_bytes(name))?;
         self.names.set(dir, name, None);
         // A file may have another name. A directory has none: while it is held, `..` leads where it did.
@@ -238,9 +232,7 @@ impl Store {
         self.permit(dir, CHANGE)?;
         self.check_names(entry_bytes(name).saturating_add(target.len() as u64), 0)?;
         let ino = self.allocate(S_IFLNK | 0o777, 1, uid, gid, target.len() as u64)?;
-        self.connection
-            .prepare_cached("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)")?
-            .execute(params![signed(ino), target])?;
+        write::add_target(&self.connection, ino, target)?;
         self.change_names(target.len() as u64, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
@@ -368,9 +360,7 @@ impl Store {
         }
         self.note_name(old_dir, old, Some(ino))?;
         self.note_name(new_dir, new, None)?;
-        self.connection
-            .prepare_cached("UPDATE fs_dentry SET parent_ino=?1, name=?2 WHERE parent_ino=?3 AND name=?4")?
-            .execute(params![signed(new_dir), new, signed(old_dir), old])?;
+        write::move_name(&self.connection, (old_dir, old), (new_dir, new))?;
         self.change_names(entry_bytes(new), entry_bytes(old))?;
         self.names.set(old_dir, old, None);
         self.names.set(new_dir, new, Some(ino));

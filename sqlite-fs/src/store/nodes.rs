@@ -1,11 +1,9 @@
 //! Inodes: read once, changed in memory, written back.
 
-use rusqlite::params;
-
-use super::{CHANGED_NODES, Store, in_time};
+use super::{CHANGED_NODES, Store, in_time, write};
 use crate::error::{Fault, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat};
-use crate::rows::{self, signed, split};
+use crate::rows;
 
 /// Older than this, an access time is renewed on read, as Linux does with `relatime`.
 const RELATIME_NANOS: i64 = 24 * 3600 * 1_000_000_000;
@@ -186,7 +184,7 @@ impl Store {
         self.changed_nodes.remove(&ino);
         if self.holds.contains_key(&ino) {
             if node.stored {
-                self.connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
+                write::remove_inode(&self.connection, ino)?;
             }
             self.orphan_bytes += node.stat.size;
             self.orphans.insert(ino, Node { stored: false, ..node });
@@ -263,13 +261,7 @@ impl Store {
             last = ino;
             bytes = bytes.saturating_add(size);
         }
-        for statement in [
-            "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",
-            "DELETE FROM fs_data WHERE ino BETWEEN ?1 AND ?2",
-            "DELETE FROM fs_symlink WHERE ino BETWEEN ?1 AND ?2",
-        ] {
-            self.connection.prepare_cached(statement)?.execute([signed(first), signed(last)])?;
-        }
+        write::remove_range(&self.connection, first, last)?;
         while self.doomed.first_key_value().is_some_and(|(&ino, _)| ino <= last) {
             self.doomed.pop_first();
         }
@@ -314,14 +306,7 @@ impl Store {
         if self.changed_nodes.is_empty() {
             return Ok(());
         }
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO fs_inode (mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec, mtime_nsec,
-             ctime_nsec, ino) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
-        )?;
-        let mut update = self.connection.prepare_cached(
-            "UPDATE fs_inode SET mode=?1, nlink=?2, uid=?3, gid=?4, size=?5, atime=?6, mtime=?7, ctime=?8, rdev=?9,
-             atime_nsec=?10, mtime_nsec=?11, ctime_nsec=?12 WHERE ino=?13",
-        )?;
+        let mut rows = write::Inodes::new(&self.connection)?;
         // Each leaves the list when it is written, so that an interrupted flush can resume.
         let mut written = 0_u32;
         while let Some(&ino) = self.changed_nodes.first() {
@@ -333,25 +318,11 @@ impl Store {
                 self.changed_nodes.remove(&ino);
                 continue;
             };
-            let stat = &node.stat;
-            let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
-                (split(stat.atime), split(stat.mtime), split(stat.ctime));
-            let statement = if node.stored { &mut update } else { &mut insert };
-            statement.execute(params![
-                stat.mode,
-                stat.nlink,
-                stat.uid,
-                stat.gid,
-                signed(stat.size),
-                atime,
-                mtime,
-                ctime,
-                signed(stat.rdev),
-                atime_nsec,
-                mtime_nsec,
-                ctime_nsec,
-                signed(ino)
-            ])?;
+            if node.stored {
+                rows.update(&node.stat)?;
+            } else {
+                rows.insert(&node.stat)?;
+            }
             node.stored = true;
             self.changed_nodes.remove(&ino);
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 
 use super::{FREED_LOOK, Store};
+use crate::clock;
 
 impl Store {
     /// Whether the file has at least `free` bytes of free pages and less than those, and than `rest`, of others. Counts only
@@ -25,7 +26,7 @@ impl Store {
 
     /// Writes the file anew without its free pages, unless that takes too long: then it stays as it is.
     pub(crate) fn give_back_free_pages(&mut self, until: Instant) {
-        let _ = self.connection.progress_handler(1000, Some(move || Instant::now() > until));
+        let _ = self.connection.progress_handler(1000, Some(move || clock::instant() > until));
         // An error loses nothing: SQLite copies first and replaces then, in one transaction.
         let _ = self.connection.execute_batch("VACUUM");
         let interrupter = self.interrupter.clone();

@@ -154,6 +154,47 @@ fn truncate_cuts_and_fills() {
 }
 
 #[test]
+fn an_open_node_without_a_name_has_no_links() {
+    let database = memory();
+    let check = |expected: u32, remove: &dyn Fn(&Transaction) -> u64| {
+        let transaction = database.begin(None).unwrap();
+        let ino = remove(&transaction);
+        assert_eq!(transaction.stat(ino).unwrap().nlink, expected);
+        // The same once everything else is rows.
+        let _savepoint = transaction.savepoint().unwrap();
+        assert_eq!(transaction.stat(ino).unwrap().nlink, expected);
+    };
+    let held = |transaction: &Transaction, name: &str| {
+        let ino = file(transaction, name, b"x");
+        transaction.hold(ino).unwrap();
+        ino
+    };
+    check(0, &|transaction| {
+        let ino = held(transaction, "a");
+        transaction.unlink(ROOT, "a").unwrap();
+        ino
+    });
+    check(1, &|transaction| {
+        let ino = held(transaction, "a");
+        transaction.link(ino, ROOT, "b").unwrap();
+        transaction.unlink(ROOT, "a").unwrap();
+        ino
+    });
+    check(0, &|transaction| {
+        let ino = held(transaction, "a");
+        file(transaction, "b", b"y");
+        transaction.rename(ROOT, "b", ROOT, "a").unwrap();
+        ino
+    });
+    check(0, &|transaction| {
+        let ino = transaction.mkdir(ROOT, "d", 0o755, 0, 0).unwrap();
+        transaction.hold(ino).unwrap();
+        transaction.rmdir(ROOT, "d").unwrap();
+        ino
+    });
+}
+
+#[test]
 fn an_unlinked_file_lives_until_its_last_release() {
     let database = memory();
     let transaction = database.begin(None).unwrap();

@@ -1,5 +1,7 @@
 //! `export_snapshot`, `import_snapshot` and `fork`.
 
+#![expect(clippy::disallowed_methods, reason = "a snapshot leaves and arrives as a file")]
+
 use std::sync::Arc;
 
 use base64::Engine as _;
