@@ -1,5 +1,5 @@
 //! Laws of the repository, as tests: what every file says first, how long it may be, where `unsafe` may live, which file
-//! changes rows, and which crate may know which.
+//! changes rows, who makes views and writes history, and which crate may know which.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -237,6 +237,37 @@ const DIRECTIONS: [(&str, &[&str]); 15] = [
     ("sandlite-utilities", &["sandlite-abi", "sandlite-sys"]),
     ("sandlite-probes", &[]),
 ];
+
+/// Lines of the runtime, outside its tests, that have one of these words in a file that is not named.
+fn elsewhere(words: &[&str], allowed: &[&str]) -> Vec<String> {
+    let files = rust_files().into_iter().filter(|(path, _)| path.starts_with("runtime/src") && !path.ends_with("vfs/model.rs"));
+    let mut found = Vec::new();
+    for (path, text) in files.filter(|(path, _)| !allowed.iter().any(|allowed| path.starts_with(allowed))) {
+        let text = without_tests(&text);
+        let lines = text.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+        found.extend(lines.map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    found
+}
+
+#[test]
+fn a_view_is_made_in_one_place_for_readers_and_in_one_for_each_kind_of_run() {
+    let made = ["View::new(", "View::of_run(", "View { rows"];
+    let allowed = ["runtime/src/vfs/view.rs", "runtime/src/history/recorder.rs", "runtime/src/sandbox.rs"];
+    assert_none("a view is made in", &elsewhere(&made, &allowed));
+    // The probes look at rows on purpose.
+    let rows = [".transaction().fs()", "reader()?.fs()", "reader.fs()", "Fs::new("];
+    let allowed = ["runtime/src/vfs", "runtime/src/sandbox/probes", "runtime/src/sandbox/builder.rs"];
+    assert_none("files are reached past the view in", &elsewhere(&rows, &allowed));
+}
+
+#[test]
+fn the_history_has_one_author() {
+    assert_none(
+        "a row of the history is written in",
+        &elsewhere(&[".calls()"], &["runtime/src/history", "runtime/src/sandbox/probes"]),
+    );
+}
 
 #[test]
 fn crates_know_only_those_below_them() {

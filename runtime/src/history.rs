@@ -3,13 +3,13 @@
 mod changes;
 mod diff;
 mod recorder;
+mod rows;
 
 use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
-use crate::wasi::TOOL_CALL;
-pub(crate) use changes::{CHANGES_TIME, CHANGES_TIME_OVERDUE, json as changes_json};
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
+pub(crate) use rows::{begin_command, begin_tool, finish_command, finish_tool};
 
 /// One recorded run, or call of the library.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -140,6 +140,6 @@ impl Run {
 }
 
 fn parent(call: &Call) -> Option<i64> {
-    let parameters = call.parameters.as_deref().filter(|text| call.name == TOOL_CALL && text.len() <= PARSED_BYTES)?;
+    let parameters = call.parameters.as_deref().filter(|text| call.name == rows::TOOL && text.len() <= PARSED_BYTES)?;
     serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
 }

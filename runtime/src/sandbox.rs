@@ -4,6 +4,7 @@ pub mod agent;
 mod builder;
 mod child;
 mod command;
+mod content;
 mod files;
 mod interpreters;
 mod kv;
@@ -15,7 +16,6 @@ mod probes;
 mod session;
 mod snapshot;
 mod surroundings;
-mod version;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use abi::WaitStatus;
 use abi::spawn::Request;
 use presets::{ByteSize, LimitName, Limits};
-use sqlite_fs::{Database, FsError, NewCall, Outcome, Reader, Transaction};
+use sqlite_fs::{Database, FsError, Reader, Transaction};
 
 use crate::clock::{self, GuestClock};
 use crate::history::{self, HistoryFilter, LibraryCall, Ongoing, Recorder, Run, TURN};
@@ -173,9 +173,7 @@ impl Sandbox {
         let transaction = self.turn(&command)?;
         let meter = Meter::new(limits);
         self.recorder.write_waiting(&transaction)?;
-        let parameters = serde_json::json!({ "command": command.text, "cwd": self.cwd(&command) }).to_string();
-        let call = NewCall { name: command.name, parameters: Some(&parameters), command: &command.text };
-        let id = transaction.calls().begin(&call)?;
+        let id = history::begin_command(&transaction, command.name, &command.text, self.cwd(&command))?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let restarted = self.begin_python(&transaction, &command)?;
 
@@ -203,8 +201,8 @@ impl Sandbox {
         }
         output.run = id;
         output.restarted = restarted;
-        uninterrupted(|| self.record(&view, &output))?;
-        if is_overdue(&output) {
+        uninterrupted(|| history::finish_command(&self.recorder, &self.scope, &view, &output))?;
+        if output.is_overdue() {
             view.transaction().leave_log()?;
         }
         if self.database.settling().is_zero() {
@@ -215,7 +213,7 @@ impl Sandbox {
         if let Some(transaction) = view.into_transaction().commit_by(meter.end() + COMMIT_SLACK)? {
             output.status = ExitStatus::Limit(meter.too_late_to_store());
             let view = self.begin_again(transaction, &command, false)?;
-            uninterrupted(|| self.record(&view, &output))?;
+            uninterrupted(|| history::finish_command(&self.recorder, &self.scope, &view, &output))?;
             view.transaction().leave_log()?;
             view.into_transaction().commit()?;
         }
@@ -295,31 +293,6 @@ impl Sandbox {
         let usage = meter.usage();
         let output = Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false };
         Ok((meter, view, output))
-    }
-
-    fn record(&self, view: &View<Transaction>, output: &Output) -> Result<(), Error> {
-        let code = i32::from(output.status.code());
-        let result = serde_json::json!({ "exitCode": code }).to_string();
-        let limit = output.status.limit().map(LimitReached::to_string);
-        let usage = serde_json::to_string(&output.usage).unwrap_or_default();
-        let time = if is_overdue(output) { history::CHANGES_TIME_OVERDUE } else { history::CHANGES_TIME };
-        let changes = history::changes_json(&self.recorder, &self.scope, view, time)?;
-        view.transaction().calls().finish(
-            output.run,
-            &Outcome {
-                result: Some(&result),
-                error: None,
-                stdout: &output.stdout,
-                stderr: &output.stderr,
-                stdout_truncated: output.stdout_truncated,
-                stderr_truncated: output.stderr_truncated,
-                exit_code: Some(code),
-                limit: limit.as_deref(),
-                usage: Some(&usage),
-                changes: changes.as_deref(),
-            },
-        )?;
-        Ok(())
     }
 
     /// The last committed state of the files: waits for nobody.
@@ -517,8 +490,4 @@ fn stdin(stdin: Stdin) -> Arc<OpenFile> {
 
 fn writes_to(capture: &Arc<Capture>) -> Arc<OpenFile> {
     OpenFile::new(Object::Capture(Arc::clone(capture)), false, true, false)
-}
-
-fn is_overdue(output: &Output) -> bool {
-    output.status.limit().is_some_and(|reached| reached.limit == LimitName::Wall)
 }

@@ -20,4 +20,3 @@ mod types;
 #[cfg(test)]
 pub(crate) use register::tests::PREVIEW1;
 pub(crate) use register::{linker, scientific_linker};
-pub(crate) use tools::CALL as TOOL_CALL;

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::Checkpoint;
 use crate::clock;
+use crate::contents::Contents;
 use crate::error::Error;
 use crate::format::{self, FORMAT};
 use crate::gauge::Gauge;
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     readers: Mutex<Vec<(Connection, Patience)>>,
     writer: Arc<Writer>,
     gauge: Arc<Gauge>,
+    pub(crate) contents: Arc<Contents>,
     source: Source,
     /// Which file it is; `None` in memory.
     place: Option<Place>,
@@ -139,7 +141,7 @@ impl Database {
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
-        let mut gauge = Arc::default();
+        let (mut gauge, mut contents) = Default::default();
         let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
             (Some(path), true) => {
                 let chunk_bytes = open_for_reading(&source, path).inspect_err(|_| tidy(&source))?;
@@ -149,6 +151,7 @@ impl Database {
                 let mut store = open_for_writing(&source, &options, &interrupter)?;
                 let chunk_bytes = store.chunk_bytes();
                 gauge = Arc::clone(&store.gauge);
+                contents = Arc::clone(&store.contents);
                 let place = path.as_deref().map(|path| Place::of_writer(path, &store.connection)).transpose()?;
                 let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
                 (Some(Box::new(store)), chunk_bytes, checkpoint, place)
@@ -159,6 +162,7 @@ impl Database {
                 checkpoint,
                 writer: Arc::new(Writer { slot: Mutex::new(Slot { store, waiting: 0 }), returned: Condvar::new() }),
                 gauge,
+                contents,
                 readers: Mutex::new(Vec::new()),
                 source,
                 place,

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use crate::budget;
 use crate::calls::{self, Call, Filter};
+use crate::contents::Content;
 use crate::database::Shared;
 use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
@@ -24,11 +25,13 @@ pub struct Reader {
     connection: Option<(Connection, Patience)>,
     shared: Arc<Shared>,
     depth: Cell<u32>,
+    /// Which commits the last state had seen.
+    mark: Cell<u64>,
 }
 
 impl Reader {
     pub(crate) fn new(connection: Connection, patience: Patience, shared: Arc<Shared>) -> Self {
-        Self { connection: Some((connection, patience)), shared, depth: Cell::new(0) }
+        Self { connection: Some((connection, patience)), shared, depth: Cell::new(0), mark: Cell::new(0) }
     }
 
     /// Operations on paths.
@@ -102,12 +105,23 @@ impl Reader {
         if self.depth.get() > 0 {
             return work(connection);
         }
+        self.mark.set(self.shared.contents.mark());
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
         let result = work(connection).map_err(|fault| patience.explain(fault));
         self.depth.set(0);
         connection.prepare_cached("COMMIT")?.execute([])?;
         result
+    }
+
+    /// What is known of a file's content.
+    pub(crate) fn known_content(&self, stat: &Stat) -> Option<Content> {
+        self.shared.contents.get(stat)
+    }
+
+    /// Keeps what was read of a file in the last state.
+    pub(crate) fn keep_known_content(&self, stat: &Stat, content: Content) {
+        self.shared.contents.keep(self.mark.get(), stat, content);
     }
 
     fn node(&self, ino: Ino) -> Result<Stat, Fault> {

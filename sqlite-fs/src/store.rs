@@ -24,6 +24,7 @@ pub(crate) use names::SEARCH;
 use crate::budget::Budgets;
 use crate::calls::{Call, OpenCall};
 use crate::clock::{self, Clock};
+use crate::contents::Contents;
 use crate::error::{self, Error, Fault, FsError};
 use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
@@ -95,6 +96,8 @@ pub(crate) struct Store {
     pub(crate) side: Option<Side>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
+    /// What is known of the contents of files.
+    pub(crate) contents: Arc<Contents>,
     /// The first number that a call of this transaction got.
     pub(crate) first_call: Option<i64>,
     /// The call that was finished last: open again if the commit is given up.
@@ -194,6 +197,7 @@ impl Store {
             open_calls: Vec::new(),
             next_call: None,
             first_call: None,
+            contents: Arc::default(),
             last_finished: None,
             chunk_bytes,
             nodes: InoMap::default(),
@@ -425,6 +429,7 @@ impl Store {
     fn write_all(&mut self) -> Result<(), Fault> {
         self.settle()?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.contents.committed(self.journal.changed_contents());
         Ok(())
     }
 

@@ -5,9 +5,10 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::budget::ENTRY_BYTES;
+use crate::contents::Content;
 use crate::error::{Fault, FsError};
 use crate::fs::Volume;
-use crate::node::Ino;
+use crate::node::{Ino, Stat};
 use crate::reader::Reader;
 use crate::rows::{self, split};
 use crate::store::{Store, write};
@@ -18,13 +19,19 @@ CREATE TABLE IF NOT EXISTS fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT 
 CREATE INDEX IF NOT EXISTS idx_fs_whiteout_parent ON fs_whiteout(parent_path);
 ";
 
-/// The rows of a database: a tree of files, and which paths it hides of a directory that is below it.
+/// The rows of a database: a tree of files, which paths it hides of a directory that is below it, and what is known of contents.
 pub trait Rows: Volume<Node = Ino> {
     /// Whether anything is hidden.
     fn hides_any(&self) -> Result<bool, FsError>;
 
     /// Whether this very path is hidden.
     fn hides(&self, path: &str) -> Result<bool, FsError>;
+
+    /// What is known of a file's content, without reading it.
+    fn content(&self, stat: &Stat) -> Option<Content>;
+
+    /// Keeps what whoever has read a whole file knows of it, if these rows are what is committed.
+    fn keep_content(&self, stat: &Stat, content: Content);
 }
 
 impl Rows for Transaction {
@@ -35,6 +42,12 @@ impl Rows for Transaction {
     fn hides(&self, path: &str) -> Result<bool, FsError> {
         self.run(|store| Ok(hides(&store.connection, path)?))
     }
+
+    fn content(&self, stat: &Stat) -> Option<Content> {
+        self.run(|store| Ok(store.content(stat))).ok()?
+    }
+
+    fn keep_content(&self, _: &Stat, _: Content) {}
 }
 
 impl Rows for Reader {
@@ -44,6 +57,14 @@ impl Rows for Reader {
 
     fn hides(&self, path: &str) -> Result<bool, FsError> {
         self.rows(|connection| Ok(hides(connection, path)?)).map_err(|fault| fault.as_fs())
+    }
+
+    fn content(&self, stat: &Stat) -> Option<Content> {
+        self.known_content(stat)
+    }
+
+    fn keep_content(&self, stat: &Stat, content: Content) {
+        self.keep_known_content(stat, content);
     }
 }
 

@@ -151,9 +151,19 @@ impl Recorder {
 
     /// Begins a run that changes something.
     pub(crate) fn begin<'a>(&'a self, scope: &'a Scope, call: Call) -> Result<Ongoing<'a>, Error> {
+        Ok(Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(self.view(scope)?) })
+    }
+
+    /// Makes what a new sandbox begins with: nothing that was done, so without a row.
+    pub(crate) fn fill(&self, scope: &Scope, work: impl FnOnce(&View<Transaction>) -> Result<(), Error>) -> Result<(), Error> {
+        let view = self.view(scope)?;
+        work(&view)?;
+        Ok(view.into_transaction().commit()?)
+    }
+
+    fn view(&self, scope: &Scope) -> Result<View<Transaction>, Error> {
         let transaction = self.database().begin(Some(clock::now() + TURN))?;
-        let view = View::of_run(transaction, scope).map_err(sqlite_fs::Error::from)?;
-        Ok(Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(view) })
+        Ok(View::of_run(transaction, scope).map_err(sqlite_fs::Error::from)?)
     }
 
     /// Changes something, and records it in the same transaction; on an error nothing is changed.

@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use sqlite_fs::Database;
 use wasmtime::Store;
 
 use super::descriptor::Descriptors;
@@ -15,7 +14,7 @@ use super::{Outside, State, Tree};
 use crate::clock::GuestClock;
 use crate::limits::Meter;
 use crate::random::Random;
-use crate::vfs::{Scope, View};
+use crate::vfs::View;
 
 /// A smaller memory goes at once: that takes less than handing it over.
 const LARGE: usize = 32 << 20;
@@ -81,9 +80,8 @@ pub(super) fn let_go(mut store: Store<State>) {
 
 // A place in a tree that does nothing, over an empty database.
 fn nowhere(tree: &Tree) -> Option<Idle> {
-    let empty = Database::options().open().ok()?.begin(None).ok()?;
     let meter = Meter::new(tree.meter.limits().clone());
-    let view = Arc::new(View::new(empty, &Scope::default()).ok()?);
+    let view = Arc::new(View::of_nothing().ok()?);
     let tree = Tree::new(tree.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
     Idle::new(tree).ok()
 }

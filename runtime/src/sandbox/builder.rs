@@ -14,7 +14,7 @@ use super::surroundings::{Surroundings, set_variable, surroundings};
 use super::{Command, Sandbox};
 use crate::Error;
 use crate::clock;
-use crate::history::{LibraryCall as Call, Recorder, TURN};
+use crate::history::{LibraryCall as Call, Recorder};
 use crate::host::{Host, HostBuilder, Starting};
 use crate::tools::{Tool, Tools};
 use crate::vfs::{Fixed, Scope, View};
@@ -374,10 +374,7 @@ impl Sandbox {
         }
         let make = |view: &View<Transaction>| missing.iter().try_for_each(|directory| view.fs().create_dir_all(directory));
         if self.database.reader()?.fs().list("/")?.is_empty() {
-            let transaction = self.database.begin(Some(clock::now() + TURN))?;
-            let view = View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?;
-            make(&view)?;
-            return Ok(view.into_transaction().commit()?);
+            return self.recorder.fill(&self.scope, |view| Ok(make(view)?));
         }
         let call = Call::new("create_directories", &missing.join(" "), serde_json::json!({ "paths": missing }));
         self.change(call, |run| Ok(make(run.view()?)?))

@@ -6,7 +6,7 @@ mod page;
 use serde_json::json;
 use sqlite_fs::{Entry, Fs, Reader, Stat, Transaction};
 
-use super::{Sandbox, version};
+use super::{Sandbox, content};
 use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::vfs::View;
@@ -94,9 +94,9 @@ impl<'a> Files<'a> {
     /// As [`read`](Self::read).
     pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, String), Error> {
         self.look(about("read_file", path), |fs| {
-            let content = fs.read(path)?;
-            let version = version::of(&content);
-            Ok((content, version))
+            let bytes = fs.read(path)?;
+            let version = content::version(&bytes);
+            Ok((bytes, version))
         })
     }
 
@@ -107,7 +107,7 @@ impl<'a> Files<'a> {
     ///
     /// When it is a directory, or cannot be read.
     pub fn version(&self, path: &str) -> Result<String, Error> {
-        version::at(&self.sandbox.now()?.fs(), path)
+        self.sandbox.now()?.at_one_state(|view| content::version_at(view, path))
     }
 
     /// Writes a file, creating the directories above it.
@@ -138,12 +138,13 @@ impl<'a> Files<'a> {
     ///
     /// [`Error::Stale`] when it has another version; else as [`write`](Self::write).
     pub fn write_if_version(&self, path: &str, version: &str, content: impl AsRef<[u8]>) -> Result<String, Error> {
-        let content = content.as_ref();
-        self.change(sized("write_file", path, content), |fs| {
-            version::check(fs, path, version)?;
-            fs.create_parents(path)?;
-            fs.write(path, content)?;
-            Ok(version::of(content))
+        let bytes = content.as_ref();
+        self.sandbox.change(sized("write_file", path, bytes), |run| {
+            let view = run.view()?;
+            content::compare(path, version, content::version_at(view, path)?)?;
+            view.fs().create_parents(path)?;
+            view.fs().write(path, bytes)?;
+            Ok(content::version(bytes))
         })
     }
 

@@ -1,6 +1,7 @@
 //! What comes back from a command.
 
 use abi::WaitStatus;
+use presets::LimitName;
 
 use crate::{LimitReached, Usage};
 
@@ -35,6 +36,13 @@ pub enum ExitStatus {
     Signaled(u8),
     /// By a limit.
     Limit(LimitReached),
+}
+
+impl Output {
+    /// Whether its time was over.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.status.limit().is_some_and(|reached| reached.limit == LimitName::Wall)
+    }
 }
 
 impl ExitStatus {

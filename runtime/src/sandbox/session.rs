@@ -5,15 +5,13 @@ pub(super) mod shell;
 use std::fmt;
 use std::sync::Arc;
 
-use sqlite_fs::Database;
-
 use super::{Command, Output, Sandbox, UMASK};
 use crate::Error;
 use crate::clock::GuestClock;
 use crate::limits::Meter;
 use crate::process::{self, Idle, Kept, Outside, Tree};
 use crate::random::Random;
-use crate::vfs::{Scope, View};
+use crate::vfs::View;
 
 /// The part of a session that is Python's: there once it has been used, and empty, since what Python knows is in memory only.
 pub(super) const PYTHON: &str = "python";
@@ -49,8 +47,7 @@ impl Interpreter {
     /// One that has not run yet.
     pub(super) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
         sandbox.host.prepared(sandbox.guest_of(&guests::PYTHON))?;
-        let nothing = Database::options().open()?.begin(None)?;
-        let view = Arc::new(View::new(nothing, &Scope::default()).map_err(sqlite_fs::Error::from)?);
+        let view = Arc::new(View::of_nothing()?);
         let meter = Meter::new(sandbox.limits.clone());
         let tree = Tree::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
         let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::stat::Stat;
 use sqlite_fs::path::{Bounds, Tree};
-use sqlite_fs::{Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
+use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
 
 use super::mounts::{self, MountPoint, Mounts, OverlayChanges};
 use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing, USER};
@@ -91,6 +91,18 @@ impl<R: Rows> View<R> {
         }
     }
 
+    /// What is known of the content of a node without reading it.
+    pub(crate) fn content(&self, node: Node, stat: &sqlite_fs::Stat) -> Option<Content> {
+        matches!(self.current(node), Node::Row(_)).then(|| self.rows.content(stat))?
+    }
+
+    /// Keeps what whoever has read all of a node knows of it.
+    pub(crate) fn keep_content(&self, node: Node, stat: &sqlite_fs::Stat, content: Content) {
+        if matches!(self.current(node), Node::Row(_)) {
+            self.rows.keep_content(stat, content);
+        }
+    }
+
     /// What a node of the fixed world is; `None` for rows.
     pub(crate) fn thing(&self, node: Node) -> Option<&'static Thing> {
         match node {
@@ -121,6 +133,11 @@ impl View<Transaction> {
     pub(crate) fn of_run(rows: Transaction, scope: &Scope) -> Result<Self, FsError> {
         mounts::make_mount_points(&scope.mounts, &rows)?;
         Self::new(rows, scope)
+    }
+
+    /// The files of nobody: those of an empty database.
+    pub(crate) fn of_nothing() -> Result<Self, sqlite_fs::Error> {
+        Ok(Self::new(Database::options().open()?.begin(None)?, &Scope::default())?)
     }
 
     /// The same as guests see it: the user's permission bits count.

@@ -4,19 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use abi::Errno;
-use serde_json::{Value, json};
-use sqlite_fs::{NewCall, Outcome};
 
 use super::call::Call;
+use crate::history;
 use crate::process::wait::{Waiters, block};
 use crate::process::{Fault, MemoryCharge};
-use crate::tools::{Failure, Prepared, ToolContext, prefix};
-
-/// The kind of call, as the history has it.
-pub(crate) const CALL: &str = "tool";
-
-/// How much of the arguments and of the result the history keeps.
-const RECORDED_BYTES: usize = 8 << 10;
+use crate::tools::{Failure, Prepared, ToolContext};
 
 /// Largest arguments.
 const MAX_ARGUMENTS_BYTES: u32 = 4 << 20;
@@ -65,12 +58,13 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     call.state.tree.meter.count_commands(1)?;
     let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
     let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
-    let id = begin(call, name, arguments)?;
+    let transaction = call.state.tree.view.transaction();
+    let id = history::begin_tool(transaction, call.state.tree.run, name, arguments).map_err(|_| Errno::IO)?;
     let result = match call.state.tree.tools.prepare(name, arguments) {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
-    finish(call, id, &result)?;
+    history::finish_tool(call.state.tree.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
     let answer = match result {
         Ok(result) => [&[0], result.as_bytes()].concat(),
         Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
@@ -105,25 +99,4 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
         drop(MemoryCharge::take(tree, text.len()).ok_or(Errno::NOMEM)?);
     }
     Ok(result)
-}
-
-fn begin(call: &Call<'_>, name: &str, arguments: &str) -> Result<i64, Fault> {
-    let tree = &call.state.tree;
-    let parameters = json!({ "tool": name, "arguments": recorded(arguments), "parent": tree.run }).to_string();
-    let command = format!("tool {name} {}", prefix(arguments, RECORDED_BYTES));
-    let new = NewCall { name: CALL, parameters: Some(&parameters), command: &command };
-    Ok(tree.view.transaction().calls().begin(&new).map_err(|_| Errno::IO)?)
-}
-
-fn finish(call: &Call<'_>, id: i64, result: &Result<String, Failure>) -> Result<(), Fault> {
-    let text = result.as_ref().ok().map(|text| recorded(text).to_string());
-    let error = result.as_ref().err().map(|failure| format!("{}: {}", failure.kind, failure.message));
-    let outcome = Outcome { result: text.as_deref(), error: error.as_deref(), ..Outcome::default() };
-    Ok(call.state.tree.view.transaction().calls().finish(id, &outcome).map_err(|_| Errno::IO)?)
-}
-
-// JSON as it is, when it is short; else the beginning of its text.
-fn recorded(text: &str) -> Value {
-    let short = Some(text).filter(|text| text.len() <= RECORDED_BYTES);
-    short.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(prefix(text, RECORDED_BYTES)))
 }

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use super::Store;
 use crate::clock;
+use crate::contents::Content;
 use crate::error::{Fault, FsError};
-use crate::node::{FileType, Ino, ROOT};
+use crate::node::{FileType, Ino, ROOT, Stat};
 
 /// Changes that are listed; what comes after is not.
 const CHANGES_MAX: usize = 10_000;
@@ -67,6 +68,16 @@ impl Journal {
         self.names.len() + self.content.len() + self.attributes.len()
     }
 
+    /// The files whose content changed; `None` if they are more than are remembered.
+    pub(super) fn changed_contents(&self) -> Option<impl Iterator<Item = Ino>> {
+        (self.content.len() < CHANGES_MAX).then(|| self.content.iter().copied())
+    }
+
+    /// Whether the content of a file is as committed.
+    fn is_unchanged(&self, ino: Ino) -> bool {
+        self.content.len() < CHANGES_MAX && !self.content.contains(&ino)
+    }
+
     pub(super) fn attributes(&mut self, ino: Ino) {
         if self.attributes.len() < CHANGES_MAX {
             self.attributes.insert(ino);
@@ -105,6 +116,11 @@ impl Store {
             self.journal.content.insert(ino);
         }
         Ok(())
+    }
+
+    /// What is known of a file's content.
+    pub(crate) fn content(&self, stat: &Stat) -> Option<Content> {
+        self.contents.get(stat).filter(|_| self.journal.is_unchanged(stat.ino))
     }
 
     /// An absolute path of an inode, unless it has none any more.

@@ -6,9 +6,9 @@ use serde_json::json;
 use sqlite_fs::Transaction;
 
 use super::tree::Tree;
-use super::{Agent, MAX_WHOLE, text};
+use super::{Agent, MAX_WHOLE, text::count};
 use crate::Error;
-use crate::sandbox::version;
+use crate::sandbox::content;
 
 /// Most replacements of one call.
 const MAX_EDITS: usize = 1000;
@@ -72,17 +72,17 @@ impl Agent<'_> {
         }
         let parameters = json!({ "path": path, "edits": request.edits.len() });
         self.changing("edit_file", &path, parameters, |tree| {
-            let content = tree.read(&path)?;
+            let bytes = tree.read(&path)?;
             if let Some(expected) = &request.expected_version {
-                version::compare(&path, expected, version::of(&content))?;
+                content::compare(&path, expected, content::version(&bytes))?;
             }
-            let content = String::from_utf8(content)
+            let text = String::from_utf8(bytes)
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;
             let largest = MAX_WHOLE.min(self.sandbox.limits.file.0);
-            let (content, replacements, lines) = apply(tree, &path, content, &request.edits, largest)?;
-            tree.write(&path, content.as_bytes())?;
-            let version = version::of(content.as_bytes());
-            Ok(Edited { path: path.clone(), replacements, lines, size: content.len() as u64, version })
+            let (text, replacements, lines) = apply(tree, &path, text, &request.edits, largest)?;
+            tree.write(&path, text.as_bytes())?;
+            let version = content::version(text.as_bytes());
+            Ok(Edited { path: path.clone(), replacements, lines, size: text.len() as u64, version })
         })
     }
 }
@@ -177,7 +177,7 @@ impl Edited {
     #[must_use]
     pub fn render(&self) -> String {
         let lines = self.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let places = text::count(self.replacements, "place", "places");
+        let places = count(self.replacements, "place", "places");
         format!("edited {}: {places} replaced (line {lines}), version {}", self.path, self.version)
     }
 }

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlite_fs::Reader;
+use sqlite_fs::{Content, Reader};
 
-use super::tree::Tree;
+use super::tree::{Tree, failed};
 use super::write::Encoding;
 use super::{Agent, MAX_OUTPUT, text};
 use crate::Error;
-use crate::sandbox::version;
+use crate::sandbox::content::{Known, Scan};
 
 /// Lines returned when no number is asked for.
 const LINES: u64 = 2000;
@@ -98,10 +98,7 @@ struct Window {
     end_line: u64,
     cut_lines: u64,
     full: bool,
-    crlf: u64,
-    last_byte: u8,
     binary: bool,
-    hasher: blake3::Hasher,
 }
 
 impl Window {
@@ -116,24 +113,25 @@ impl Window {
             end_line: 0,
             cut_lines: 0,
             full: false,
-            crlf: 0,
-            last_byte: b'\n',
             binary: false,
-            hasher: blake3::Hasher::new(),
         }
     }
 
+    /// Whether nothing that comes can be in it.
+    fn is_complete(&self) -> bool {
+        self.full || self.line > self.last
+    }
+
     fn take(&mut self, piece: &[u8]) {
-        self.hasher.update(piece);
+        if self.is_complete() {
+            return;
+        }
         for run in piece.split_inclusive(|&byte| byte == b'\n') {
             let ends = run.ends_with(b"\n");
             if (self.first..=self.last).contains(&self.line) && !self.full {
                 self.keep(run);
             }
-            let before = run.len().checked_sub(2).map_or(self.last_byte, |at| run[at]);
-            self.last_byte = run.last().copied().unwrap_or(self.last_byte);
             if ends {
-                self.crlf += u64::from(before == b'\r');
                 self.line += 1;
                 self.column = 0;
             } else {
@@ -165,16 +163,38 @@ impl Window {
     }
 }
 
+// Gives a file piece by piece until `take` has enough, and all of it if nobody knows yet what is to be known of it.
+fn scan(tree: &Tree<'_, Reader>, path: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(u64, Content), Error> {
+    let known = Known::of(tree.view(), path).map_err(|error| failed("read", path, error))?;
+    let (mut scan, mut is_wanted) = (known.content.is_none().then(Scan::new), true);
+    let size = tree.pieces(path, 0, |piece| {
+        is_wanted = is_wanted && take(piece);
+        match &mut scan {
+            Some(scan) => scan.take(piece),
+            None => return is_wanted,
+        }
+        true
+    })?;
+    let content = match (scan, &known.content) {
+        (None, Some(content)) => content.clone(),
+        (scan, _) => {
+            let content = scan.unwrap_or_else(Scan::new).finish();
+            known.keep(&content);
+            content
+        }
+    };
+    Ok((size, content))
+}
+
 fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let first = request.offset.unwrap_or(1).max(1);
     let asked = request.limit.unwrap_or(LINES).max(1);
     let mut window = Window::new(first, first.saturating_add(asked - 1));
-    let size = tree.pieces(path, 0, |piece| {
+    let (size, content) = scan(tree, path, |piece| {
         window.take(piece);
-        true
+        !window.is_complete()
     })?;
-    let ends_with_newline = window.last_byte == b'\n';
-    let total_lines = window.line - u64::from(ends_with_newline);
+    let total_lines = content.newlines + u64::from(!content.is_terminated);
     if window.binary || (std::str::from_utf8(&window.text).is_err() && window.cut_lines == 0) {
         let mut bytes = read_bytes(tree, path, &ReadFile { byte_offset: Some(0), ..request.clone() })?;
         bytes.notes.insert(0, "this is not text: the content is base64".to_owned());
@@ -190,10 +210,10 @@ fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result
         let lines = text::count(usize::try_from(window.cut_lines).unwrap_or(usize::MAX), "line was", "lines were");
         notes.push(format!("{lines} cut at {LINE_BYTES} bytes: read them with byte_offset and byte_length"));
     }
-    if window.crlf > 0 {
+    if content.has_crlf {
         notes.push("lines end with CRLF; edit_file keeps them so".to_owned());
     }
-    if !ends_with_newline {
+    if !content.is_terminated {
         notes.push("the last line does not end with a newline".to_owned());
     }
     let truncated = window.cut_lines > 0 || first > 1 || window.end_line < total_lines;
@@ -205,7 +225,7 @@ fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result
         end_line: window.end_line,
         total_lines,
         size,
-        version: version::finish(&window.hasher),
+        version: content.etag,
         truncated,
         notes,
     })
@@ -214,15 +234,13 @@ fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result
 fn read_bytes(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let start = request.byte_offset.unwrap_or(0);
     let length = usize::try_from(request.byte_length.unwrap_or(MAX_BYTES).clamp(1, MAX_BYTES)).unwrap_or(usize::MAX);
-    let (mut bytes, mut hasher, mut at, mut total_lines) = (Vec::new(), blake3::Hasher::new(), 0u64, 0u64);
-    let size = tree.pieces(path, 0, |piece| {
-        hasher.update(piece);
-        total_lines += piece.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let (mut bytes, mut at) = (Vec::new(), 0u64);
+    let (size, found) = scan(tree, path, |piece| {
         let skip = usize::try_from(start.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = piece.get(skip..).unwrap_or_default();
         bytes.extend_from_slice(&wanted[..wanted.len().min(length - bytes.len())]);
         at += piece.len() as u64;
-        true
+        bytes.len() < length
     })?;
     let end = start.saturating_add(bytes.len() as u64);
     let mut notes = Vec::new();
@@ -240,9 +258,9 @@ fn read_bytes(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result
         encoding,
         start_line: 0,
         end_line: 0,
-        total_lines,
+        total_lines: found.newlines,
         size,
-        version: version::finish(&hasher),
+        version: found.etag,
         truncated: start > 0 || end < size,
         notes,
     })

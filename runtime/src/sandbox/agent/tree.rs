@@ -40,6 +40,11 @@ impl<'a, R: Rows> Tree<'a, R> {
         Self { view, fs: view.fs(), deadline }
     }
 
+    /// The view.
+    pub(super) fn view(&self) -> &'a View<R> {
+        self.view
+    }
+
     /// The files themselves.
     pub(super) fn fs(&self) -> &Fs<'a, View<R>> {
         &self.fs

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Agent;
 use crate::Error;
-use crate::sandbox::version;
+use crate::sandbox::content;
 
 /// How content is written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Agent<'_> {
     pub fn write(&self, request: &WriteFile) -> Result<Written, Error> {
         let path = self.absolute(&request.path)?;
         let decoded;
-        let content = match request.encoding {
+        let bytes = match request.encoding {
             Encoding::Text => request.content.as_bytes(),
             Encoding::Base64 => {
                 decoded = STANDARD
@@ -76,13 +76,13 @@ impl Agent<'_> {
                 &decoded
             }
         };
-        let parameters = json!({ "path": path, "contentLength": content.len() });
+        let parameters = json!({ "path": path, "contentLength": bytes.len() });
         self.changing("write_file", &path, parameters, |tree| {
             if let Some(expected) = &request.expected_version {
-                version::check(tree.fs(), &path, expected)?;
+                content::compare(&path, expected, content::version_at(tree.view(), &path)?)?;
             }
-            let created = tree.write(&path, content)?;
-            Ok(Written { path: path.clone(), created, size: content.len() as u64, version: version::of(content) })
+            let created = tree.write(&path, bytes)?;
+            Ok(Written { path: path.clone(), created, size: bytes.len() as u64, version: content::version(bytes) })
         })
     }
 }

@@ -1,0 +1,70 @@
+//! The rows that commands write: their own, and those of the tools that they call. (Those of the library are the recorder's.)
+
+use serde_json::{Value, json};
+use sqlite_fs::{NewCall, Outcome, Transaction};
+
+use super::changes::{self, CHANGES_TIME, CHANGES_TIME_OVERDUE};
+use super::recorder::Recorder;
+use crate::sandbox::Output;
+use crate::tools::{Failure, prefix};
+use crate::vfs::{Scope, View};
+use crate::{Error, LimitReached};
+
+/// The kind of a call of a tool.
+pub(super) const TOOL: &str = "tool";
+
+/// How much of a tool's arguments and of its result is kept.
+const TOOL_BYTES: usize = 8 << 10;
+
+/// Begins the row of a command and returns its number.
+pub(crate) fn begin_command(transaction: &Transaction, name: &str, text: &str, cwd: &str) -> Result<i64, Error> {
+    let parameters = json!({ "command": text, "cwd": cwd }).to_string();
+    Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text })?)
+}
+
+/// Ends it with what the command did.
+pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Transaction>, output: &Output) -> Result<(), Error> {
+    let code = i32::from(output.status.code());
+    let result = json!({ "exitCode": code }).to_string();
+    let limit = output.status.limit().map(LimitReached::to_string);
+    let usage = serde_json::to_string(&output.usage).unwrap_or_default();
+    let time = if output.is_overdue() { CHANGES_TIME_OVERDUE } else { CHANGES_TIME };
+    let changes = changes::json(recorder, scope, view, time)?;
+    view.transaction().calls().finish(
+        output.run,
+        &Outcome {
+            result: Some(&result),
+            error: None,
+            stdout: &output.stdout,
+            stderr: &output.stderr,
+            stdout_truncated: output.stdout_truncated,
+            stderr_truncated: output.stderr_truncated,
+            exit_code: Some(code),
+            limit: limit.as_deref(),
+            usage: Some(&usage),
+            changes: changes.as_deref(),
+        },
+    )?;
+    Ok(())
+}
+
+/// Begins the row of a tool that a run calls and returns its number.
+pub(crate) fn begin_tool(transaction: &Transaction, run: i64, name: &str, arguments: &str) -> Result<i64, Error> {
+    let parameters = json!({ "tool": name, "arguments": kept(arguments), "parent": run }).to_string();
+    let command = format!("tool {name} {}", prefix(arguments, TOOL_BYTES));
+    Ok(transaction.calls().begin(&NewCall { name: TOOL, parameters: Some(&parameters), command: &command })?)
+}
+
+/// Ends it with what the tool answered.
+pub(crate) fn finish_tool(transaction: &Transaction, id: i64, result: &Result<String, Failure>) -> Result<(), Error> {
+    let text = result.as_ref().ok().map(|text| kept(text).to_string());
+    let error = result.as_ref().err().map(|failure| format!("{}: {}", failure.kind, failure.message));
+    let outcome = Outcome { result: text.as_deref(), error: error.as_deref(), ..Outcome::default() };
+    Ok(transaction.calls().finish(id, &outcome)?)
+}
+
+// JSON as it is, when it is short; else the beginning of its text.
+fn kept(text: &str) -> Value {
+    let short = Some(text).filter(|text| text.len() <= TOOL_BYTES);
+    short.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(prefix(text, TOOL_BYTES)))
+}

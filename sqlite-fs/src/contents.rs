@@ -1,0 +1,124 @@
+//! What is known of the contents of files without reading them again: kept in memory until a commit changes the file.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::node::{Ino, Stat};
+
+/// Files that something is known of at a time.
+const FILES_MAX: usize = 4096;
+
+/// What whoever has read a whole file knows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// A name for it: the same for the same bytes.
+    pub etag: String,
+    /// Line ends.
+    pub newlines: u64,
+    /// Whether a line ends with CR LF.
+    pub has_crlf: bool,
+    /// Whether its last line has an end; an empty file's has.
+    pub is_terminated: bool,
+}
+
+/// The contents that are known.
+#[derive(Debug, Default)]
+pub(crate) struct Contents(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    commits: u64,
+    files: HashMap<Ino, (Stamp, Content)>,
+}
+
+/// What another program that changes a file would change too.
+type Stamp = (u64, i64, i64);
+
+fn stamp(stat: &Stat) -> Stamp {
+    (stat.size, stat.mtime, stat.ctime)
+}
+
+impl Contents {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the last commit: to be asked for before a state is read.
+    pub(crate) fn mark(&self) -> u64 {
+        self.known().commits
+    }
+
+    /// What is known of a file that is as committed.
+    pub(crate) fn get(&self, stat: &Stat) -> Option<Content> {
+        let known = self.known();
+        known.files.get(&stat.ino).filter(|(seen, _)| *seen == stamp(stat)).map(|(_, content)| content.clone())
+    }
+
+    /// Keeps what was read of a file after `mark` was taken, unless something was committed meanwhile.
+    pub(crate) fn keep(&self, mark: u64, stat: &Stat, content: Content) {
+        let mut known = self.known();
+        if known.commits != mark {
+            return;
+        }
+        if known.files.len() >= FILES_MAX {
+            known.files.clear();
+        }
+        known.files.insert(stat.ino, (stamp(stat), content));
+    }
+
+    /// Something was committed that changed these files; `None`: too many to be named.
+    pub(crate) fn committed(&self, changed: Option<impl Iterator<Item = Ino>>) {
+        let mut known = self.known();
+        known.commits += 1;
+        if known.files.is_empty() {
+            return;
+        }
+        match changed {
+            Some(changed) => changed.for_each(|ino| drop(known.files.remove(&ino))),
+            None => known.files.clear(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Content;
+    use crate::{Database, Rows};
+
+    fn content(etag: &str) -> Content {
+        Content { etag: etag.to_owned(), newlines: 0, has_crlf: false, is_terminated: true }
+    }
+
+    #[test]
+    fn what_is_known_of_a_file_is_forgotten_with_the_commit_that_changes_it() {
+        let database = Database::options().open().unwrap();
+        let write = |path: &str, text: &str| {
+            let transaction = database.begin(None).unwrap();
+            transaction.fs().write(path, text).unwrap();
+            // The times say nothing: a clock may stand still.
+            transaction.fs().set_times(path, Some(0), Some(0)).unwrap();
+            transaction.commit().unwrap();
+        };
+        write("/a", "one");
+        write("/b", "one");
+        let reader = database.reader().unwrap();
+        let [a, b] = ["/a", "/b"].map(|path| reader.fs().metadata(path).unwrap());
+        assert_eq!(reader.content(&a), None);
+        reader.keep_content(&a, content("a"));
+        reader.keep_content(&b, content("b"));
+        assert_eq!(reader.content(&a), Some(content("a")));
+        let transaction = database.begin(None).unwrap();
+        assert_eq!(transaction.content(&a), Some(content("a")));
+        transaction.fs().write("/a", "two").unwrap();
+        assert_eq!(transaction.content(&a), None, "it is another one in here");
+        assert_eq!(reader.content(&a), Some(content("a")), "and the same out there");
+        // What was read before the commit and is told after it is not believed.
+        reader.fs().metadata("/a").unwrap();
+        transaction.commit().unwrap();
+        reader.keep_content(&a, content("late"));
+        assert_eq!((reader.content(&a), reader.content(&b)), (None, Some(content("b"))));
+        // A transaction that is taken back changes nothing.
+        drop(database.begin(None).inspect(|transaction| transaction.fs().write("/b", "three").unwrap()).unwrap());
+        assert_eq!(reader.content(&b), Some(content("b")));
+    }
+}
