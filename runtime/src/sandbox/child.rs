@@ -57,6 +57,12 @@ impl Killer {
         }
     }
 
+    /// Whether the command was ended, or is to be ended when it starts.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.0.killed.load(Ordering::Acquire)
+    }
+
     /// Says which processes are meant; a kill that came earlier takes effect now.
     pub(super) fn attach(&self, tree: &Arc<Tree>) {
         *self.0.tree.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(tree);

@@ -198,6 +198,13 @@ impl Command {
         self
     }
 
+    /// Lets this killer end the command, instead of a new one.
+    #[must_use]
+    pub fn killed_by(mut self, killer: Killer) -> Self {
+        self.killer = killer;
+        self
+    }
+
     /// Something that can end the command while it runs.
     #[must_use]
     pub fn killer(&self) -> Killer {
