@@ -67,7 +67,9 @@ impl RunOptions {
     /// Returns an error if an option is invalid, and for the host's own trouble: a command that fails is an [`Output`].
     pub fn run(self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
         if let Some(directory) = self.cwd {
-            command = command.cwd(sandbox.agent().absolute(&directory)?);
+            let is_absolute = directory.starts_with('/');
+            let above = sandbox.current_dir().trim_end_matches('/');
+            command = command.cwd(if is_absolute { directory } else { format!("{above}/{directory}") });
         }
         for (name, value) in self.env {
             command = command.env(name, value);
@@ -157,6 +159,8 @@ pub struct Limit {
     pub used: String,
     /// What to do about it.
     pub hint: String,
+    /// What happened, in a sentence.
+    pub message: String,
     /// Whether the command's changes were undone because they could not be stored in time.
     pub rolled_back: bool,
 }
@@ -168,6 +172,7 @@ impl From<&LimitReached> for Limit {
             value: reached.value.clone(),
             used: reached.used.clone(),
             hint: reached.hint().to_owned(),
+            message: reached.to_string(),
             rolled_back: reached.rolled_back,
         }
     }

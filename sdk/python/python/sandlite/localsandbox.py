@@ -583,12 +583,6 @@ class LocalSandbox:
                 "bash",
                 command,
                 cwd=cwd,
-                env=None,
-                stdin=None,
-                timeout=None,
-                rollback_on_failure=False,
-                seed=None,
-                check=False,
             )
             return Call(call.ask, lambda answer: _bash_result(call.read(answer)))
 
@@ -608,13 +602,6 @@ class LocalSandbox:
             "python",
             text,
             session=_INTERPRETER,
-            cwd=None,
-            env=None,
-            stdin=None,
-            timeout=None,
-            rollback_on_failure=False,
-            seed=None,
-            check=False,
         )
 
     def _tools(
