@@ -59,8 +59,8 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     let files = sandbox.fs();
     let stat = files.symlink_metadata(path)?;
     let target = (stat.file_type() == FileType::Symlink).then(|| files.read_link(path)).transpose()?;
+    let mut value = described("path", path, &stat);
     if printer.is_json() {
-        let mut value = described("path", path, &stat);
         if let Some(target) = target {
             value["target"] = target.into();
         }
@@ -70,7 +70,7 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     let field =
         |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<9}"))));
     field("path", printer.foreign(path).into_owned());
-    field("type", FileKind::from(stat.file_type()).name().to_owned());
+    field("type", value["type"].as_str().unwrap_or_default().to_owned());
     if let Some(target) = target {
         field("target", printer.foreign(&target).into_owned());
     }

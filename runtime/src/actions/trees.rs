@@ -74,19 +74,6 @@ pub enum FileKind {
     Fifo,
 }
 
-impl FileKind {
-    /// Its name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Directory => "directory",
-            Self::Symlink => "symlink",
-            Self::Fifo => "fifo",
-        }
-    }
-}
-
 impl From<FileType> for FileKind {
     fn from(kind: FileType) -> Self {
         match kind {
