@@ -32,7 +32,7 @@ fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result
         FilesVerb::Ls { long, path } => look::ls(sandbox, &guest(path), *long, printer),
         FilesVerb::Cat { paths } => paths.iter().try_for_each(|path| look::cat(sandbox, &guest(path), printer)),
         FilesVerb::Stat { path } => look::stat(sandbox, &guest(path), printer),
-        FilesVerb::Find(find) => look::find(sandbox, &guest(&find.path), find, printer),
+        FilesVerb::Find(find) => look::find(sandbox, find, printer),
         FilesVerb::Du { path } => look::du(sandbox, &guest(path), printer),
         FilesVerb::Tree { path } => look::tree(sandbox, &guest(path), printer),
         FilesVerb::Put { host, guest } => copy::put(sandbox, host, guest.as_deref(), printer),
@@ -40,7 +40,7 @@ fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result
         FilesVerb::Rm { recursive, paths } => copy::rm(sandbox, *recursive, paths, printer),
         FilesVerb::Mkdir { paths } => copy::mkdir(sandbox, paths, printer),
         FilesVerb::Mv { from, to } => copy::mv(sandbox, &guest(from), &guest(to), printer),
-        FilesVerb::Cp { recursive, from, to } => copy::cp(sandbox, *recursive, &guest(from), &guest(to), printer),
+        FilesVerb::Cp { recursive, from, to } => copy::cp(sandbox, *recursive, from, to, printer),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `sandlite kv`.
 
 use anyhow::Context as _;
+use runtime::actions::{KvNames, KvStored, KvValue};
 use serde_json::{Value, json};
 
 use crate::args::{Global, Kv, KvVerb};
@@ -22,7 +23,7 @@ fn get(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Code> {
     match value {
         None => Ok(super::answered(Err(anyhow::anyhow!("there is no key `{key}`")), printer)),
         Some(value) if printer.is_json() => {
-            printer.json(&json!({ "key": key, "value": value }));
+            printer.json(&json!(KvValue::whole(key.to_owned(), value)));
             Ok(Code::Success)
         }
         Some(value) => {
@@ -44,9 +45,9 @@ fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -
     }
     let parsed = if text { None } else { serde_json::from_str(&given).ok() };
     let value = parsed.unwrap_or(Value::String(given));
-    super::stored(global, printer)?.kv().set(key, value.clone())?;
+    let version = super::stored(global, printer)?.kv().set(key, value)?;
     if printer.is_json() {
-        printer.json(&json!({ "key": key, "value": value }));
+        printer.json(&json!(KvStored { key: key.to_owned(), version }));
     }
     Ok(Code::Success)
 }
@@ -73,7 +74,7 @@ fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result
 fn list(global: &Global, prefix: &str, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
     if printer.is_json() {
-        printer.json(&json!({ "keys": sandbox.kv().keys(prefix)? }));
+        printer.json(&json!(KvNames { keys: sandbox.kv().keys(prefix)?, truncated: false }));
         return Ok(Code::Success);
     }
     let mut after: Option<String> = None;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use runtime::actions::Ran;
 use runtime::{Builder, Command, Output, Overrides, Sandbox, Stream};
 use serde_json::json;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     };
     let signal = interrupts.unwatch();
     if printer.is_json() {
-        printer.json(&json(&output));
+        printer.json(&json!(Ran::new(&output, signal.is_some())));
     } else {
         tell(&output, printer);
     }
@@ -111,35 +112,4 @@ pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Comman
         command = command.deterministic(seed);
     }
     command
-}
-
-/// A result as JSON.
-pub(crate) fn json(output: &Output) -> serde_json::Value {
-    let limit = output.status.limit().map(|reached| {
-        let mut limit =
-            json!({ "limit": reached.limit.as_str(), "value": reached.value, "used": reached.used, "hint": reached.hint() });
-        if reached.rolled_back {
-            limit["rolled_back"] = true.into();
-        }
-        limit
-    });
-    let status = match &output.status {
-        runtime::ExitStatus::Exited(_) => "exited",
-        runtime::ExitStatus::Limit(_) => "limit",
-        _ => "signaled",
-    };
-    let mut result = json!({
-        "status": status,
-        "exit_code": output.status.code(),
-        "stdout": String::from_utf8_lossy(&output.stdout),
-        "stderr": String::from_utf8_lossy(&output.stderr),
-        "truncated": output.stdout_truncated || output.stderr_truncated,
-        "limit": limit,
-        "usage": output.usage,
-        "run": output.run,
-    });
-    if output.restarted {
-        result["restarted"] = true.into();
-    }
-    result
 }

@@ -13,6 +13,7 @@
 //! # Ok::<(), sandlite_runtime::Error>(())
 //! ```
 
+pub mod actions;
 mod clock;
 mod error;
 mod history;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use crate::Error;
+use schema::Schema;
 
 /// Longest name of a tool.
 const MAX_NAME_BYTES: usize = 64;
@@ -79,8 +80,8 @@ pub struct Tool {
 
 impl Tool {
     /// A tool. `schema` is the JSON schema of its arguments, an object: as text, or as a [`serde_json::Value`]. Text keeps
-    /// the order of the properties, which is the order of positional arguments in Python. Checked are `type`,
-    /// `properties`, `required`, `additionalProperties`, `items`, `enum` and `anyOf`.
+    /// the order of the properties, which is the order of positional arguments in Python. The keywords of draft 2020-12 that assert something
+    /// are checked; a schema with a keyword that is not is refused when the sandbox is opened.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -143,7 +144,7 @@ impl Failure {
 /// The tools of a sandbox.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
-    tools: Vec<(Tool, Value)>,
+    tools: Vec<(Tool, Schema)>,
     as_json: String,
     as_text: String,
 }
@@ -151,7 +152,7 @@ pub(crate) struct Tools {
 impl Tools {
     /// Checks names and schemas.
     pub(crate) fn new(tools: Vec<Tool>) -> Result<Self, Error> {
-        let mut checked: Vec<(Tool, Value)> = Vec::with_capacity(tools.len());
+        let mut checked: Vec<(Tool, Schema)> = Vec::with_capacity(tools.len());
         for tool in tools {
             if !is_name(&tool.name) {
                 let name = &tool.name;

@@ -1,12 +1,10 @@
 //! The Model Context Protocol: what a client can ask, and how a sandbox answers.
 
-mod answer;
 mod pipe;
 mod prompt;
 mod resources;
 mod running;
 mod sandboxes;
-mod schema;
 mod scratch;
 mod tools;
 
@@ -21,11 +19,11 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use runtime::actions::quoted;
 use runtime::{Host, Preset, Sandbox};
 
 use crate::Error;
 use crate::load::Load;
-use answer::quoted;
 use pipe::Pipe;
 use running::Running;
 use sandboxes::Sandboxes;

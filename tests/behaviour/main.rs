@@ -1,5 +1,6 @@
 //! What Sandlite promises its users, one file per promise.
 
+mod actions;
 mod commands;
 mod determinism;
 mod files;

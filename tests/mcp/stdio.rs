@@ -179,7 +179,8 @@ fn what_is_wrong_with_a_call_is_for_the_model_to_read() {
 fn values_are_kept() {
     let mut client = Client::start(&[]);
     client.data("kv_set", json!({ "key": "plan/1", "value": { "steps": [1, 2] } }));
-    assert_eq!(client.data("kv_get", json!({ "key": "plan/1" })), json!({ "found": true, "value": { "steps": [1, 2] } }));
+    let kept = json!({ "key": "plan/1", "found": true, "value": { "steps": [1, 2] } });
+    assert_eq!(client.data("kv_get", json!({ "key": "plan/1" })), kept);
     assert_eq!(client.data("kv_get", json!({ "key": "none" }))["found"], false);
     assert_eq!(client.data("kv_keys", json!({ "prefix": "plan/" }))["keys"], json!(["plan/1"]));
     assert_eq!(client.data("kv_delete", json!({ "key": "plan/1" }))["found"], true);

@@ -62,8 +62,12 @@ pub(crate) fn test() -> Outcome {
         PYTHON,
     )?;
     step("tests of the Python package");
+    // One of them compares the package with the program.
+    run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite"]), "install Rust with rustup")?;
     // Not from the folder of the sources: the package under test is the installed one.
-    run(Command::new(&python).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(sdk.join("tests")), PYTHON)
+    let mut pytest = Command::new(&python);
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(sdk.join("tests"));
+    run(pytest.env("SANDLITE_BIN", target().join("release/sandlite")), PYTHON)
 }
 
 fn has_python() -> bool {

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use runtime::{Sandbox, TreeCopy};
+use runtime::actions::CopyFiles;
+use runtime::{FsError, Sandbox, TreeCopy};
 use serde_json::json;
 
 use crate::printer::{Hinted, Printer};
@@ -101,17 +102,16 @@ pub(super) fn mv(sandbox: &Sandbox, from: &str, to: &str, printer: &Printer) -> 
 }
 
 pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
-    let files = sandbox.fs();
-    let to = inside(sandbox, to, super::name_of(from))?;
-    if !files.metadata(from)?.is_dir() {
-        files.copy(from, &to)?;
-    } else if !recursive {
-        return Err(Hinted::error(format!("`{from}` is a directory"), "`fs cp -r` copies it with all below it"));
-    } else {
-        files.copy_dir_all(from, &to)?;
-    }
+    let slash = if to.ends_with('/') { "/" } else { "" };
+    let request = CopyFiles { from: super::guest(from), to: format!("{}{slash}", super::guest(to)), recursive };
+    let copied = request.copy(sandbox).map_err(|error| match error.fs_error() {
+        Some(FsError::IsDirectory) if !recursive => {
+            Hinted::error(format!("`{}` is a directory", request.from), "`fs cp -r` copies it with all below it")
+        }
+        _ => error.into(),
+    })?;
     if printer.is_json() {
-        printer.json(&json!({ "from": from, "to": to }));
+        printer.json(&json!(copied));
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use runtime::{FileType, Found, Sandbox, Stat};
+use runtime::actions::{DiskUsage, FileKind, FindFiles, FoundFile, FoundFiles, Tree};
+use runtime::{FileType, Sandbox, Stat};
 use serde_json::{Value, json};
 
 use crate::args::{Find, Kind};
@@ -21,7 +22,7 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
         found.push((path.to_owned(), files.symlink_metadata(path)?, path.to_owned()));
     }
     if printer.is_json() {
-        let entries: Vec<_> = found.iter().map(|(name, stat, _)| with(json!({ "name": name }), stat)).collect();
+        let entries: Vec<_> = found.iter().map(|(name, stat, _)| described("name", name, stat)).collect();
         printer.json(&json!({ "path": path, "entries": entries }));
         return Ok(());
     }
@@ -58,8 +59,8 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     let files = sandbox.fs();
     let stat = files.symlink_metadata(path)?;
     let target = (stat.file_type() == FileType::Symlink).then(|| files.read_link(path)).transpose()?;
+    let mut value = described("path", path, &stat);
     if printer.is_json() {
-        let mut value = with(json!({ "path": path }), &stat);
         if let Some(target) = target {
             value["target"] = target.into();
         }
@@ -69,7 +70,7 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     let field =
         |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<9}"))));
     field("path", printer.foreign(path).into_owned());
-    field("type", kind(&stat).to_owned());
+    field("type", value["type"].as_str().unwrap_or_default().to_owned());
     if let Some(target) = target {
         field("target", printer.foreign(&target).into_owned());
     }
@@ -83,20 +84,16 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     Ok(())
 }
 
-pub(super) fn find(sandbox: &Sandbox, path: &str, wanted: &Find, printer: &Printer) -> anyhow::Result<()> {
+pub(super) fn find(sandbox: &Sandbox, wanted: &Find, printer: &Printer) -> anyhow::Result<()> {
     let kind = wanted.kind.map(|kind| match kind {
-        Kind::File => FileType::File,
-        Kind::Dir => FileType::Directory,
-        Kind::Link => FileType::Symlink,
+        Kind::File => FileKind::File,
+        Kind::Dir => FileKind::Directory,
+        Kind::Link => FileKind::Symlink,
     });
-    let found = sandbox.fs().walk(path)?.into_iter().filter(|found| {
-        kind.is_none_or(|kind| found.stat.file_type() == kind)
-            && wanted.name.as_deref().is_none_or(|pattern| matches(pattern, super::name_of(&found.path)))
-    });
-    let found: Vec<Found> = found.collect();
+    let request = FindFiles { path: Some(super::guest(&wanted.path)), name: wanted.name.clone(), kind };
+    let (path, found) = request.find(sandbox)?;
     if printer.is_json() {
-        let found: Vec<_> = found.iter().map(|found| with(json!({ "path": found.path }), &found.stat)).collect();
-        printer.json(&json!({ "found": found }));
+        printer.json(&json!(FoundFiles::new(path, found)));
         return Ok(());
     }
     for found in &found {
@@ -106,48 +103,23 @@ pub(super) fn find(sandbox: &Sandbox, path: &str, wanted: &Find, printer: &Print
 }
 
 pub(super) fn du(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
-    let found = sandbox.fs().walk(path)?;
-    // Two names of one file take its bytes once.
-    let mut files: Vec<(u64, u64)> =
-        found.iter().filter(|found| found.stat.is_file()).map(|found| (found.stat.ino, found.stat.size)).collect();
-    files.sort_unstable();
-    files.dedup();
-    let bytes: u64 = files.iter().map(|(_, size)| size).sum();
-    let directories = found.iter().filter(|found| found.stat.is_dir()).count();
+    let measured = DiskUsage { path: Some(path.to_owned()) }.measure(sandbox)?;
     if printer.is_json() {
-        printer.json(&json!({ "path": path, "bytes": bytes, "files": files.len(), "directories": directories }));
+        printer.json(&json!(measured));
     } else {
-        let shown = printer.foreign(path);
-        printer.line(&format!("{:>10}  {shown}  ({} files, {directories} directories)", time::size(bytes), files.len()));
+        let (shown, bytes) = (printer.foreign(path), time::size(measured.bytes));
+        printer.line(&format!("{bytes:>10}  {shown}  ({} files, {} directories)", measured.files, measured.directories));
     }
     Ok(())
 }
 
 pub(super) fn tree(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
-    let found = sandbox.fs().walk(path)?;
+    let (path, found) = Tree { path: Some(path.to_owned()) }.list(sandbox)?;
     if printer.is_json() {
-        let found: Vec<_> = found.iter().map(|found| with(json!({ "path": found.path }), &found.stat)).collect();
-        printer.json(&json!({ "path": path, "found": found }));
-        return Ok(());
+        printer.json(&json!(FoundFiles::new(path, found)));
+    } else {
+        Tree::draw(&found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
     }
-    let Some((root, rest)) = found.split_first() else { return Ok(()) };
-    printer.line(&painted(path, &root.stat, printer));
-    let depth_of = |path: &str| path.trim_end_matches('/').matches('/').count();
-    let top = depth_of(path);
-    // Whether each directory above the line has more below it: then its branch is drawn on.
-    let mut open: Vec<bool> = Vec::new();
-    for (index, item) in rest.iter().enumerate() {
-        let depth = depth_of(&item.path) - top;
-        let after = rest[index + 1..].iter().map(|next| depth_of(&next.path) - top).find(|&next| next <= depth);
-        let is_last = after != Some(depth);
-        open.truncate(depth - 1);
-        let branches: String = open.iter().map(|&open| if open { "│   " } else { "    " }).collect();
-        let corner = if is_last { "└── " } else { "├── " };
-        printer.line(&format!("{branches}{corner}{}", painted(super::name_of(&item.path), &item.stat, printer)));
-        open.push(!is_last);
-    }
-    let directories = rest.iter().filter(|found| found.stat.is_dir()).count();
-    printer.line(&format!("\n{directories} directories, {} files", rest.len() - directories));
     Ok(())
 }
 
@@ -161,21 +133,13 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
     }
 }
 
-fn kind(stat: &Stat) -> &'static str {
-    match stat.file_type() {
-        FileType::File => "file",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-        FileType::Device => "device",
+// As `find_files` describes an entry, with its name or its path.
+fn described(key: &str, name: &str, stat: &Stat) -> Value {
+    let mut value = json!(FoundFile::new(String::new(), stat));
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("path");
     }
-}
-
-fn with(mut value: Value, stat: &Stat) -> Value {
-    value["type"] = kind(stat).into();
-    value["size"] = stat.size.into();
-    value["mode"] = format!("{:04o}", stat.mode & 0o7777).into();
-    value["modified"] = stat.mtime.into();
+    value[key] = name.into();
     value
 }
 
@@ -189,47 +153,4 @@ fn mode(stat: &Stat) -> String {
     };
     let bits = (0..9).rev().zip("rwxrwxrwx".chars()).map(|(bit, letter)| if stat.mode >> bit & 1 == 1 { letter } else { '-' });
     std::iter::once(first).chain(bits).collect()
-}
-
-/// Whether a name is like a pattern: `*` is any text, `?` one character.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut seen) = (0, 0);
-    // Where to go on when the text after the last `*` does not fit: one character further.
-    let mut star = None;
-    while seen < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, seen));
-                at += 1;
-            }
-            Some(&wanted) if wanted == '?' || wanted == name[seen] => (at, seen) = (at + 1, seen + 1),
-            _ => match &mut star {
-                Some((star_at, taken)) => {
-                    *taken += 1;
-                    (at, seen) = (*star_at + 1, *taken);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|&wanted| wanted == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_is_any_text_and_a_question_mark_one_character() {
-        let check = |pattern, name, expected| assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        check("*.rs", "main.rs", true);
-        check("*.rs", "main.rst", false);
-        check("m?in*", "main", true);
-        check("*a*b*", "xxayybzz", true);
-        check("*a*b", "abab c", false);
-        check("", "", true);
-        check("?", "", false);
-        check("ü?", "üx", true);
-    }
 }

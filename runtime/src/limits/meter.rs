@@ -38,12 +38,13 @@ pub(crate) struct Meter {
 }
 
 /// What a command used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Usage {
     /// Wasm fuel.
     pub fuel: u64,
-    /// Wall-clock time.
+    /// Wall-clock time; microseconds in JSON.
     #[serde(serialize_with = "as_micros", rename = "wall_us")]
+    #[schemars(with = "u64")]
     pub wall: Duration,
     /// Most memory held at once, in bytes.
     pub memory_peak: u64,

@@ -69,7 +69,7 @@ impl Sandbox {
 
 impl Agent<'_> {
     /// An absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
-    fn absolute(&self, path: &str) -> Result<String, Error> {
+    pub(crate) fn absolute(&self, path: &str) -> Result<String, Error> {
         if path.is_empty() || path.contains('\0') {
             return Err(Error::Invalid("a path must not be empty and must not hold a zero byte".to_owned()));
         }

@@ -57,7 +57,9 @@ impl Killer {
         }
     }
 
-    pub(super) fn is_killed(&self) -> bool {
+    /// Whether the command was ended, or is to be ended when it starts.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
         self.0.killed.load(Ordering::Acquire)
     }
 

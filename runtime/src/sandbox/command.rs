@@ -203,6 +203,13 @@ impl Command {
         self.killer.is_killed() || self.kill_when.as_ref().is_some_and(|is_wanted| is_wanted())
     }
 
+    /// Lets this killer end the command, instead of a new one.
+    #[must_use]
+    pub fn killed_by(mut self, killer: Killer) -> Self {
+        self.killer = killer;
+        self
+    }
+
     /// Something that can end the command while it runs.
     #[must_use]
     pub fn killer(&self) -> Killer {

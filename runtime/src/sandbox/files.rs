@@ -1,5 +1,6 @@
 //! The sandbox's files from outside: no guest runs, the view is read and written directly.
 
+mod copy;
 mod many;
 mod page;
 

@@ -62,6 +62,16 @@ impl ExitStatus {
         }
     }
 
+    /// How it ended, in one word: `exited`, `signaled` or `limit`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Exited(_) => "exited",
+            Self::Signaled(_) => "signaled",
+            Self::Limit(_) => "limit",
+        }
+    }
+
     /// The limit that ended it, if one did.
     #[must_use]
     pub fn limit(&self) -> Option<&LimitReached> {

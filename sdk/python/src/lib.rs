@@ -20,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sandbox::NativeSandbox>()?;
     module.add_class::<task::Task>()?;
     module.add_function(wrap_pyfunction!(gate::shut_gate, module)?)?;
+    module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
     module.add_function(wrap_pyfunction!(sandbox::set_shipped, module)?)?;
     module.add_function(wrap_pyfunction!(sandbox::compile_guests, module)?)?;
     Ok(())

@@ -1,17 +1,19 @@
-//! What an operation gives back, and the tools by name.
+//! What an operation returns, and the actions by name.
 
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use runtime::{Error, Output, Sandbox, agent};
+use pyo3::types::PyBytes;
+use runtime::actions::{Answer, Context, Ran, find, quoted};
+use runtime::{Error, Output, Sandbox};
+use serde_json::{Value, json};
 
+use crate::errors;
 use crate::sandbox::NativeSandbox;
 
 /// The end of an operation, before it is Python's.
 pub(crate) enum Done {
     Nothing,
     Flag(bool),
-    Number(i64),
     Bytes(Vec<u8>),
     /// JSON text.
     Json(Option<String>),
@@ -24,85 +26,45 @@ impl Done {
         match self {
             Self::Nothing => Ok(py.None()),
             Self::Flag(flag) => flag.into_py_any(py),
-            Self::Number(number) => number.into_py_any(py),
             Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any().unbind()),
             Self::Json(text) => text.into_py_any(py),
-            Self::Ran(output) => ran(py, &output),
+            Self::Ran(output) => ran(py, *output),
             Self::Opened(sandbox) => Ok(Py::new(py, NativeSandbox::new(*sandbox))?.into_any()),
         }
     }
 }
 
-fn ran(py: Python<'_>, output: &Output) -> PyResult<Py<PyAny>> {
-    let result = PyDict::new(py);
-    result.set_item("exit_code", output.status.code())?;
-    result.set_item("stdout_bytes", PyBytes::new(py, &output.stdout))?;
-    result.set_item("stderr_bytes", PyBytes::new(py, &output.stderr))?;
-    result.set_item("truncated", output.stdout_truncated || output.stderr_truncated)?;
-    result.set_item("duration", output.usage.wall.as_secs_f64())?;
-    result.set_item("run", output.run)?;
-    let usage = PyDict::new(py);
-    usage.set_item("fuel", output.usage.fuel)?;
-    usage.set_item("memory_peak", output.usage.memory_peak)?;
-    usage.set_item("output", output.usage.output)?;
-    usage.set_item("commands", output.usage.commands)?;
-    usage.set_item("processes", output.usage.processes)?;
-    usage.set_item("bytes_read", output.usage.bytes_read)?;
-    usage.set_item("bytes_written", output.usage.bytes_written)?;
-    result.set_item("usage", usage)?;
-    if let Some(reached) = output.status.limit() {
-        let limit = PyDict::new(py);
-        limit.set_item("name", reached.limit.as_str())?;
-        limit.set_item("value", &reached.value)?;
-        limit.set_item("used", &reached.used)?;
-        limit.set_item("hint", reached.hint())?;
-        limit.set_item("message", reached.to_string())?;
-        result.set_item("limit", limit)?;
-    } else {
-        result.set_item("limit", py.None())?;
-    }
-    Ok(result.into_any().unbind())
+// The streams as bytes, the rest as JSON.
+fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
+    let (stdout, stderr) = (std::mem::take(&mut output.stdout), std::mem::take(&mut output.stderr));
+    let rest = json(&Ran::new(&output, false)).map_err(|error| errors::raise(py, &error))?;
+    (PyBytes::new(py, &stdout), PyBytes::new(py, &stderr), rest).into_py_any(py)
 }
 
-/// How a tool's answer is wanted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// As data.
-    Json,
-    /// As a model reads it.
-    Text,
+/// Every action, as JSON.
+#[pyfunction]
+pub(crate) fn actions() -> String {
+    let rows = runtime::actions::actions().iter().map(|action| {
+        json!({
+            "name": action.name,
+            "title": action.title,
+            "description": action.description,
+            "effect": action.effect,
+            "permission": action.permission,
+            "audience": action.audience,
+            "input_schema": (action.input)(),
+            "output_schema": (action.output)(),
+        })
+    });
+    Value::from_iter(rows).to_string()
 }
 
-/// Calls a file tool by its name, with its request as JSON.
-pub(crate) fn tool(sandbox: &Sandbox, name: &str, request: &str, form: Form) -> Result<Done, Error> {
-    let tools = sandbox.agent();
-    let answer = match name {
-        "read_file" => ask(request, form, |request| tools.read(&request), agent::ReadWindow::render),
-        "write_file" => ask(request, form, |request| tools.write(&request), agent::Written::render),
-        "edit_file" => ask(request, form, |request| tools.edit(&request), agent::Edited::render),
-        "list_files" => ask(request, form, |request| tools.list(&request), agent::Listed::render),
-        "glob" => ask(request, form, |request| tools.glob(&request), agent::Found::render),
-        "grep" => ask(request, form, |request| tools.grep(&request), agent::Grepped::render),
-        "delete_file" => ask(request, form, |request| tools.delete(&request), agent::Deleted::render),
-        "move_file" => ask(request, form, |request| tools.rename(&request), agent::Moved::render),
-        _ => Err(Error::Invalid(format!("there is no tool `{name}`"))),
-    };
-    answer.map(|answer| Done::Json(Some(answer)))
-}
-
-fn ask<I, O>(
-    request: &str,
-    form: Form,
-    call: impl FnOnce(I) -> Result<O, Error>,
-    render: impl FnOnce(&O) -> String,
-) -> Result<String, Error>
-where
-    I: serde::de::DeserializeOwned,
-    O: serde::Serialize,
-{
-    let request = serde_json::from_str(request).map_err(|error| Error::Invalid(format!("the arguments do not fit: {error}")))?;
-    let answer = call(request)?;
-    if form == Form::Text { Ok(render(&answer)) } else { json(&answer) }
+/// Checks the arguments of an action and performs it.
+pub(crate) fn act(context: &Context, name: &str, arguments: &str) -> Result<Answer, Error> {
+    let action = find(name).ok_or_else(|| Error::Invalid(format!("there is no action `{}`", quoted(name))))?;
+    let arguments =
+        serde_json::from_str(arguments).map_err(|error| Error::Invalid(format!("the arguments are not JSON: {error}")))?;
+    action.prepare(arguments)?.run(context)
 }
 
 /// A value as JSON text.

@@ -6,10 +6,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::{Command, Compat, Error, Export, HistoryFilter, Host, Mount, Overrides, Preset, Sandbox};
+use runtime::actions::{Answer, Context, Permission, RunOptions, find};
+use runtime::{Command, Compat, Error, Export, HistoryFilter, Host, Mount, Preset, Sandbox};
 
 use crate::host_tools::{self, ToolParts};
-use crate::operation::{Done, Form, json, tool};
+use crate::operation::{Done, act, json};
 use crate::{errors, task};
 
 /// Where the compiled guests of this package are, once it is known.
@@ -75,6 +76,28 @@ impl NativeSandbox {
     }
 }
 
+impl NativeSandbox {
+    /// Performs an action; its command can be killed, by Ctrl-C too.
+    fn perform(
+        &self,
+        py: Python<'_>,
+        name: String,
+        arguments: String,
+        failed: fn(Error) -> Result<Answer, Error>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let context = Context::new(self.get(py)?);
+        let killer = context.killer();
+        let runs_command = find(&name).is_some_and(|action| action.permission == Permission::Execute);
+        let work = move || Ok(Done::Json(Some(json(&act(&context, &name, &arguments).or_else(failed)?)?)));
+        match done {
+            Some(done) => task::begin(py, Some(killer), Box::new(work), done),
+            None if runs_command => task::wait(py, &killer, Box::new(work)),
+            None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
+        }
+    }
+}
+
 #[pymethods]
 impl NativeSandbox {
     /// Opens a sandbox.
@@ -135,59 +158,42 @@ impl NativeSandbox {
         }
     }
 
-    /// Runs bash or Python, in a session if one is named.
-    #[pyo3(signature = (kind, text, session, cwd, env, stdin, timeout, rollback_on_failure, seed, done=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
+    /// Runs bash or Python; `options` is a [`RunOptions`] as JSON.
+    #[pyo3(signature = (kind, text, options, stdin, done=None))]
     fn run(
         &self,
         py: Python<'_>,
         kind: &str,
         text: String,
-        session: Option<String>,
-        cwd: Option<String>,
-        env: BTreeMap<String, String>,
+        options: &str,
         stdin: Option<Vec<u8>>,
-        timeout: Option<f64>,
-        rollback_on_failure: bool,
-        seed: Option<u64>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let sandbox = self.get(py)?;
-        let is_python = kind == "python";
-        let mut command = if is_python { Command::python(text) } else { Command::bash(text) };
-        if let Some(directory) = cwd {
-            command = command.cwd(absolute(sandbox.current_dir(), &directory));
-        }
-        for (name, value) in env {
-            command = command.env(name, value);
-        }
+        let options: RunOptions = serde_json::from_str(options)
+            .map_err(|error| errors::raise(py, &Error::Invalid(format!("the options do not fit: {error}"))))?;
+        let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
         if let Some(bytes) = stdin {
             command = command.stdin(bytes);
         }
-        if let Some(seconds) = timeout {
-            let wall = format!("{} ms", (seconds * 1000.0).ceil().max(0.0) as u64).parse();
-            let wall = wall.map_err(|_| errors::raise(py, &Error::Invalid("the timeout is not a time".to_owned())))?;
-            command = command.limits(Overrides { wall: Some(wall), ..Overrides::default() });
-        }
-        if rollback_on_failure {
-            command = command.rollback_on_failure();
-        }
-        if let Some(seed) = seed {
-            command = command.deterministic(seed);
-        }
         let killer = command.killer();
-        let work = Box::new(move || {
-            let output = match session {
-                None => sandbox.run(command),
-                Some(name) if is_python => sandbox.python_in(&name, command),
-                Some(name) => sandbox.session(name)?.run(command),
-            };
-            Ok(Done::Ran(Box::new(output?)))
-        });
+        let work = Box::new(move || Ok(Done::Ran(Box::new(options.run(&sandbox, command)?))));
         match done {
             Some(done) => task::begin(py, Some(killer), work, done),
             None => task::wait(py, &killer, work),
         }
+    }
+
+    /// Performs an action; its answer as JSON. What goes wrong is an exception.
+    #[pyo3(signature = (name, arguments, done=None))]
+    fn perform_action(&self, py: Python<'_>, name: String, arguments: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.perform(py, name, arguments, Err, done)
+    }
+
+    /// Performs an action as a model does; its answer as JSON. What goes wrong is an answer.
+    #[pyo3(signature = (name, arguments, done=None))]
+    fn call_action(&self, py: Python<'_>, name: String, arguments: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.perform(py, name, arguments, |error| Ok(error.into()), done)
     }
 
     /// The names of the shell's sessions, as JSON.
@@ -223,13 +229,6 @@ impl NativeSandbox {
     fn with_tools(&self, py: Python<'_>, tools: Vec<ToolParts>) -> PyResult<Self> {
         let tools = tools.into_iter().map(host_tools::tool).collect();
         self.get(py)?.with_tools(tools).map(Self::new).map_err(|error| errors::raise(py, &error))
-    }
-
-    /// Calls a file tool by its name; the answer is JSON, or what a model reads.
-    #[pyo3(signature = (name, request, as_text, done=None))]
-    fn tool(&self, py: Python<'_>, name: String, request: String, as_text: bool, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let form = if as_text { Form::Text } else { Form::Json };
-        self.act(py, done, move |sandbox| tool(sandbox, &name, &request, form))
     }
 
     /// The bytes of a file.
@@ -294,23 +293,6 @@ impl NativeSandbox {
     #[pyo3(signature = (key, done=None))]
     fn kv_get(&self, py: Python<'_>, key: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.act(py, done, move |sandbox| Ok(Done::Json(sandbox.kv().get(&key)?.map(|value| value.to_string()))))
-    }
-
-    /// Sets a key to a JSON value and returns its version.
-    #[pyo3(signature = (key, value, done=None))]
-    fn kv_set(&self, py: Python<'_>, key: String, value: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
-            let value: serde_json::Value =
-                serde_json::from_str(&value).map_err(|error| Error::Invalid(format!("the value is not JSON: {error}")))?;
-            let version = sandbox.kv().set(&key, value)?;
-            Ok(Done::Number(i64::try_from(version).unwrap_or(i64::MAX)))
-        })
-    }
-
-    /// Removes a key.
-    #[pyo3(signature = (key, done=None))]
-    fn kv_delete(&self, py: Python<'_>, key: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| Ok(Done::Flag(sandbox.kv().delete(&key)?)))
     }
 
     /// The keys that begin with a prefix, as JSON.

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import sandlite
 from sandlite import AsyncSandbox, Sandbox, anthropic, openai
 
 
@@ -63,7 +64,7 @@ def test_anthropic_s_blocks_are_answered(box):
 
 def test_a_limit_is_told_with_what_was_printed(box):
     answer = anthropic.SandboxTools(box).dispatch(
-        {"id": "1", "name": "bash", "input": {"command": "echo before; sleep 100", "timeout": 0.2}}
+        {"id": "1", "name": "bash", "input": {"command": "echo before; sleep 100", "timeout_ms": 200}}
     )
     assert answer["is_error"] and answer["content"].startswith("before\n") and "[stopped: " in answer["content"]
 
@@ -71,7 +72,31 @@ def test_a_limit_is_told_with_what_was_printed(box):
 def test_long_output_is_cut_in_the_middle(box):
     answer = anthropic.SandboxTools(box).dispatch({"id": "1", "name": "bash", "input": {"command": "seq 30000"}})
     text = answer["content"]
-    assert len(text) < 31_000 and text.startswith("1\n2\n") and text.endswith("30000") and "characters left out" in text
+    assert len(text) < 62_000 and text.startswith("1\n2\n") and "\n30000\n[the middle of the output is left out: " in text
+
+
+def test_models_are_offered_every_option_of_an_action(box):
+    offered = {tool["name"]: tool["input_schema"]["properties"] for tool in anthropic.SandboxTools(box).tools}
+    assert {"command", "cwd", "env", "stdin", "timeout_ms", "rollback_on_failure", "session", "seed"} == set(offered["bash"])
+    assert {"literal", "mode", "max_matches", "hidden"} <= set(offered["grep"])
+    assert set(offered) == {action["name"] for action in sandlite.actions() if action["audience"] == "models"}
+
+
+def test_sessions_and_counts_reach_a_model(box):
+    tools = anthropic.SandboxTools(box)
+
+    def call(name, **given):
+        return tools.dispatch({"id": "1", "name": name, "input": given})["content"]
+
+    call("bash", command="cd /tmp; x=1", session="s")
+    assert call("bash", command="echo $x $PWD", session="s") == "1 /tmp"
+    call("write_file", path="/tmp/f", content="a.b\na.b\naxb\n")
+    assert call("grep", pattern="a.b", path="/tmp", literal=True, mode="count") == "/tmp/f:2"
+    assert call("python", code="x = 1", session="p") == "[exit code 0]"
+    call("python", code="import os; os.kill(os.getpid(), 9)", session="p")
+    assert "[the session's Python is a new one: " in call("python", code="print(1)", session="p")
+    result = box.session("p").python("print(2)")
+    assert (result.stdout, result.restarted) == ("2\n", False)
 
 
 def test_an_async_sandbox_is_dispatched_to_as_well():

@@ -1,14 +1,17 @@
-//! Words for the model: what the sandbox is and how to work in it.
+//! Words for the model: what the sandbox is and how to work in it. The names of the tools come from the table of actions.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, ListPromptsResult, Prompt, PromptMessage, Role};
+use runtime::actions::{Permission, quoted};
 use runtime::{LimitName, Sandbox};
+
+use super::tools;
 
 const NAME: &str = "sandbox";
 
 const TEXT: &str = "\
 You have a sandbox: a small Linux-like computer in one file. Nothing in it can reach the network or the user's own files.
-1. `bash` runs bash with some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …); `python` runs CPython 3.14 with its standard library.
+1. {execute} run programs: bash with some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …), and CPython 3.14 with its standard library.
 2. Both see the same files. You start in {cwd}; /tmp is yours too. Files stay from call to call.
 3. Each call starts a fresh shell or interpreter. Give the same `session` name to calls that go on where the last one ended: variables,
    functions and `cd` of bash, globals and imports of Python.
@@ -16,17 +19,14 @@ You have a sandbox: a small Linux-like computer in one file. Nothing in it can r
 5. A call may use {wall} of time, {memory} of memory and {output} of output. One that meets a limit is stopped; you get
    what it printed and a hint. Do less per call, or write large output to a file and read parts of it.
 6. Each call is one transaction: it happens whole, and is recorded. `rollback_on_failure` undoes the files of a failed call.
-7. To look at files use `read_file` (numbered lines, windows by offset and limit), `list_files`, `glob` and `grep`:
-   they are cheaper than bash and say how to get the rest when there is more.
-8. To change files use `edit_file` (exact old text → new text, all or nothing) or `write_file` (whole files).
+7. To look at files use {read_files}: they are cheaper than bash and report how to get the rest when there is more.
+8. To change files use {write_files}. Prefer `edit_file` (exact old text → new text, all or nothing) to writing whole files.
    Give `expected_version` from your last read, so that you never overwrite what you have not seen.
-9. `move_file` and `delete_file` do what they say; deleting a directory needs `recursive`.
-10. `kv_set` and `kv_get` keep small JSON values: plans, progress, what you have learnt.
-11. `history` lists what was done; with `run` it shows one call's whole output, also what was cut from an answer.
-12. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
-13. `export_snapshot` saves everything under a name; `import_snapshot` opens it as another sandbox.
-14. Prefer one script to twenty calls; prefer python for anything with data structures.
-15. Check your work by running it before you say it is done.";
+9. Keep small JSON values (plans, progress, what you have learnt) with {write_values}; find them with {read_values}.
+10. {read_history} lists what was done; with `run` it shows one call's whole output, also what was cut from an answer.
+11. {snapshots} copy the whole sandbox. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
+12. Prefer one script to twenty calls; prefer python for anything with data structures.
+13. Check your work by running it before you say it is done.";
 
 /// What a client is told at the start.
 pub(super) fn instructions(sandbox: &Sandbox) -> String {
@@ -41,6 +41,13 @@ fn fill(text: &str, sandbox: &Sandbox) -> String {
         .replace("{wall}", &value(LimitName::Wall))
         .replace("{memory}", &value(LimitName::Memory))
         .replace("{output}", &value(LimitName::Output))
+        .replace("{execute}", &tools::names(Permission::Execute))
+        .replace("{read_files}", &tools::names(Permission::ReadFiles))
+        .replace("{write_files}", &tools::names(Permission::WriteFiles))
+        .replace("{read_values}", &tools::names(Permission::ReadValues))
+        .replace("{write_values}", &tools::names(Permission::WriteValues))
+        .replace("{read_history}", &tools::names(Permission::ReadHistory))
+        .replace("{snapshots}", &tools::names(Permission::Snapshots))
 }
 
 /// The prompts there are.
@@ -52,7 +59,7 @@ pub(super) fn list() -> ListPromptsResult {
 /// One prompt.
 pub(super) fn get(name: &str, sandbox: &Sandbox) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
-        return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", super::answer::quoted(name)), None));
+        return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", quoted(name)), None));
     }
     let message = PromptMessage::new_text(Role::User, fill(TEXT, sandbox));
     Ok(GetPromptResult::new(vec![message]).with_description("How to work in the sandbox"))

@@ -6,10 +6,10 @@ use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
+use runtime::actions::{quoted, shortened};
 use runtime::{FsError, Sandbox};
 
 use super::Service;
-use super::answer::{quoted, shortened};
 
 const SCHEME: &str = "sandlite://";
 /// The largest resource that is read whole.

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Settings;
-use super::answer::{Answer, quoted};
 use super::scratch::{Scratch, TemporaryDatabase};
 use runtime::Sandbox;
+use runtime::actions::{Answer, quoted};
 
 /// Sandboxes beside the main one.
 const MOST: usize = 16;

@@ -10,7 +10,7 @@ from . import _calls
 from . import _native as native_half
 from ._calls import Call, Content, EditLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
-from ._results import Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
+from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
 
 if TYPE_CHECKING:
     import asyncio
@@ -111,7 +111,6 @@ class AsyncSession:
             stdin=stdin,
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
-            seed=None,
             check=check,
         )
         return await _finish(call)
@@ -130,12 +129,8 @@ class AsyncSession:
             "python",
             code,
             session=self.name,
-            cwd=None,
-            env=None,
             stdin=stdin,
             timeout=timeout,
-            rollback_on_failure=False,
-            seed=None,
             check=check,
         )
         return await _finish(call)
@@ -392,8 +387,12 @@ class AsyncSandbox:
         return await _finish(_calls.sessions(self._native))
 
     async def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Calls a file tool (``read_file``, ``grep``, …) as a model does: the answer is text for it to read."""
+        """Performs an action and returns the text that a model would read; raises if it fails."""
         return await _finish(_calls.tool_text(self._native, name, arguments))
+
+    async def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Performs one of :func:`sandlite.actions` as a model does: whatever goes wrong is an answer too."""
+        return await _finish(_calls.call_action(self._native, name, arguments))
 
     async def fork(self, path: Optional[Union[str, "os.PathLike[str]"]] = None) -> "AsyncSandbox":
         """A second sandbox that goes on from here, in memory or in a new file."""

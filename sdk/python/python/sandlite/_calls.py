@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _native, _results
 from ._host_tools import Approve, ToolLike, parts
-from ._results import Edited, FileEntry, FileWindow, HistoryEntry, Match, Result, Written
+from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result, Written
 
 T = TypeVar("T")
 
@@ -132,33 +133,45 @@ def run(
     kind: str,
     text: str,
     *,
-    session: Optional[str] = None,
-    cwd: Optional[str],
-    env: Optional[Mapping[str, str]],
-    stdin: Optional[Union[str, bytes]],
-    timeout: Optional[float],
-    rollback_on_failure: bool,
-    seed: Optional[int],
-    check: bool,
+    stdin: Optional[Union[str, bytes]] = None,
+    timeout: Optional[float] = None,
+    check: bool = False,
+    **options: Any,
 ) -> Call[Result]:
+    """``options`` are those of the actions ``bash`` and ``python``; a timeout is in seconds here, and in milliseconds there."""
+    if timeout is not None:
+        options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
+    if options.get("env") is not None:
+        options["env"] = dict(options["env"])
     given = stdin.encode() if isinstance(stdin, str) else stdin
-    variables = dict(env or {})
-    return Call(
-        lambda done: box.run(kind, text, session, cwd, variables, given, timeout, rollback_on_failure, seed, done),
-        lambda answer: _results.result(answer, check),
-    )
+    asked = _json(options)
+    return Call(lambda done: box.run(kind, text, asked, given, done), lambda answer: _results.result(answer, check))
 
 
-def _tool(box: _native.Sandbox, name: str, request: Mapping[str, Any], read: Callable[[Any], T]) -> Call[T]:
-    text = json.dumps({key: value for key, value in request.items() if value is not None})
-    return Call(lambda done: box.tool(name, text, False, done), lambda answer: read(json.loads(answer)))
+def _json(given: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in given.items() if value is not None})
+
+
+def _act(box: _native.Sandbox, name: str, request: Mapping[str, Any], read: Callable[[Any], T]) -> Call[T]:
+    text = _json(request)
+    return Call(lambda done: box.perform_action(name, text, done), lambda answer: read(json.loads(answer)["data"]))
+
+
+def call_action(box: _native.Sandbox, name: str, arguments: Mapping[str, Any]) -> Call[Answer]:
+    text = json.dumps(dict(arguments))
+    return Call(lambda done: box.call_action(name, text, done), lambda answer: Answer(**json.loads(answer)))
+
+
+def tool_text(box: _native.Sandbox, name: str, request: Mapping[str, Any]) -> Call[str]:
+    text = _json(request)
+    return Call(lambda done: box.perform_action(name, text, done), lambda answer: str(json.loads(answer)["text"]))
 
 
 def read_window(
     box: _native.Sandbox, path: str, offset: Optional[int], limit: Optional[int]
 ) -> Call[FileWindow]:
     request = {"path": path, "offset": offset, "limit": limit}
-    return _tool(box, "read_file", request, lambda answer: FileWindow(**answer))
+    return _act(box, "read_file", request, lambda answer: FileWindow(**answer))
 
 
 def read_bytes(box: _native.Sandbox, path: str) -> Call[bytes]:
@@ -183,7 +196,7 @@ def write_file(
         "encoding": "base64",
         "expected_version": expected_version,
     }
-    return _tool(box, "write_file", request, lambda answer: Written(**answer))
+    return _act(box, "write_file", request, lambda answer: Written(**answer))
 
 
 def edit_file(
@@ -193,31 +206,31 @@ def edit_file(
         dict(edit) if isinstance(edit, Mapping) else {"old": edit[0], "new": edit[1]} for edit in edits
     ]
     request = {"path": path, "edits": given, "expected_version": expected_version}
-    return _tool(box, "edit_file", request, lambda answer: Edited(**answer))
+    return _act(box, "edit_file", request, lambda answer: Edited(**answer))
 
 
 def list_files(box: _native.Sandbox, path: Optional[str], depth: int, hidden: bool) -> Call[list[FileEntry]]:
     request = {"path": path, "depth": depth, "hidden": hidden}
-    return _tool(box, "list_files", request, lambda answer: [FileEntry(**entry) for entry in answer["entries"]])
+    return _act(box, "list_files", request, lambda answer: [FileEntry(**entry) for entry in answer["entries"]])
 
 
 def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) -> Call[list[str]]:
     request = {"pattern": pattern, "path": path, "hidden": hidden}
-    return _tool(box, "glob", request, lambda answer: list(answer["paths"]))
+    return _act(box, "glob", request, lambda answer: list(answer["paths"]))
 
 
 def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call[list[Match]]:
     whole = {"pattern": pattern, **request}
-    return _tool(box, "grep", whole, lambda answer: [Match(**match) for match in answer["matches"]])
+    return _act(box, "grep", whole, lambda answer: [Match(**match) for match in answer["matches"]])
 
 
 def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
-    return _tool(box, "delete_file", {"path": path, "recursive": recursive}, lambda answer: None)
+    return _act(box, "delete_file", {"path": path, "recursive": recursive}, lambda answer: None)
 
 
 def move_file(box: _native.Sandbox, from_path: str, to_path: str, overwrite: bool) -> Call[None]:
     request = {"from": from_path, "to": to_path, "overwrite": overwrite}
-    return _tool(box, "move_file", request, lambda answer: None)
+    return _act(box, "move_file", request, lambda answer: None)
 
 
 def exists(box: _native.Sandbox, path: str) -> Call[bool]:
@@ -256,23 +269,18 @@ def end_session(box: _native.Sandbox, name: str) -> Call[bool]:
     return Call(lambda done: box.end_session(name, done), _same)
 
 
-def tool_text(box: _native.Sandbox, name: str, request: Mapping[str, Any]) -> Call[str]:
-    """What a model reads as the answer of a file tool."""
-    text = json.dumps({key: value for key, value in request.items() if value is not None})
-    return Call(lambda done: box.tool(name, text, True, done), _same)
-
-
 def kv_get(box: _native.Sandbox, key: str) -> Call[Any]:
     return Call(lambda done: box.kv_get(key, done), lambda answer: None if answer is None else json.loads(answer))
 
 
 def kv_set(box: _native.Sandbox, key: str, value: Any) -> Call[int]:
-    text = json.dumps(value)
-    return Call(lambda done: box.kv_set(key, text, done), _same)
+    # ``None`` is a value too.
+    text = json.dumps({"key": key, "value": value})
+    return Call(lambda done: box.perform_action("kv_set", text, done), lambda answer: int(json.loads(answer)["data"]["version"]))
 
 
 def kv_delete(box: _native.Sandbox, key: str) -> Call[bool]:
-    return Call(lambda done: box.kv_delete(key, done), _same)
+    return _act(box, "kv_delete", {"key": key}, lambda answer: bool(answer["found"]))
 
 
 def kv_keys(box: _native.Sandbox, prefix: str) -> Call[list[str]]:

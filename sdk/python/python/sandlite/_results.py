@@ -18,6 +18,8 @@ class Limit:
     used: str
     hint: str
     message: str
+    #: The command's changes were undone because they could not be stored in time.
+    rolled_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Result:
     run: int
     usage: Usage
     limit: Optional[Limit] = None
+    #: Its session has a new Python: globals of earlier calls are gone.
+    restarted: bool = False
 
     @property
     def stdout(self) -> str:
@@ -70,19 +74,31 @@ class Result:
         return self
 
 
-def result(native: Mapping[str, Any], check: bool) -> Result:
-    limit = native["limit"]
+def result(native: "tuple[bytes, bytes, str]", check: bool) -> Result:
+    stdout, stderr, rest = native
+    ran = json.loads(rest)
+    limit, wall_us = ran["limit"], ran["usage"].pop("wall_us")
     made = Result(
-        exit_code=native["exit_code"],
-        stdout_bytes=native["stdout_bytes"],
-        stderr_bytes=native["stderr_bytes"],
-        truncated=native["truncated"],
-        duration=native["duration"],
-        run=native["run"],
-        usage=Usage(**native["usage"]),
+        exit_code=ran["exit_code"],
+        stdout_bytes=stdout,
+        stderr_bytes=stderr,
+        truncated=ran["truncated"],
+        duration=wall_us / 1e6,
+        run=ran["run"],
+        usage=Usage(**ran["usage"]),
         limit=None if limit is None else Limit(**limit),
+        restarted=ran["restarted"],
     )
     return made.check() if check else made
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an action returns: text for a model, the same as data, and whether it failed."""
+
+    text: str
+    data: Any = None
+    is_error: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
 from . import _calls, _native
 from ._calls import Call, Content, EditLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
-from ._results import Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
+from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
 
 T = TypeVar("T")
 
@@ -73,7 +73,6 @@ class Session:
             stdin=stdin,
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
-            seed=None,
             check=check,
         )
         return _finish(call)
@@ -92,12 +91,8 @@ class Session:
             "python",
             code,
             session=self.name,
-            cwd=None,
-            env=None,
             stdin=stdin,
             timeout=timeout,
-            rollback_on_failure=False,
-            seed=None,
             check=check,
         )
         return _finish(call)
@@ -336,8 +331,12 @@ class Sandbox:
         return _finish(_calls.sessions(self._native))
 
     def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Calls a file tool (``read_file``, ``grep``, …) as a model does: the answer is text for it to read."""
+        """Performs an action and returns the text that a model would read; raises if it fails."""
         return _finish(_calls.tool_text(self._native, name, arguments))
+
+    def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Performs one of :func:`sandlite.actions` as a model does: whatever goes wrong is an answer too."""
+        return _finish(_calls.call_action(self._native, name, arguments))
 
     def fork(self, path: Optional[Union[str, "os.PathLike[str]"]] = None) -> "Sandbox":
         """A second sandbox that goes on from here, in memory or in a new file."""

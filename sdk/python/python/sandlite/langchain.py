@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterable, Optional
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from . import _toolkit
+from ._results import Answer
 from ._sandbox import Sandbox
 from ._toolkit import AnySandbox, Spec
 
@@ -28,7 +29,7 @@ def sandbox_tools(box: AnySandbox, names: Optional[Iterable[str]] = None) -> "li
     return [_tool(box, spec) for spec in _toolkit.chosen(names)]
 
 
-def _text(answer: _toolkit.Answer) -> str:
+def _text(answer: Answer) -> str:
     if answer.is_error:
         # The model reads it, as the answer of a tool that failed.
         raise ToolException(answer.text)

@@ -578,18 +578,7 @@ class LocalSandbox:
 
     def _bash(self, command: str, cwd: Optional[str]) -> Callable[[_native.Sandbox], Call[BashResult]]:
         def make(box: _native.Sandbox) -> Call[BashResult]:
-            call = _calls.run(
-                box,
-                "bash",
-                command,
-                cwd=cwd,
-                env=None,
-                stdin=None,
-                timeout=None,
-                rollback_on_failure=False,
-                seed=None,
-                check=False,
-            )
+            call = _calls.run(box, "bash", command, cwd=cwd)
             return Call(call.ask, lambda answer: _bash_result(call.read(answer)))
 
         return make
@@ -603,19 +592,7 @@ class LocalSandbox:
         return await self._afinish(self._bash(command, cwd))
 
     def _python(self, box: _native.Sandbox, text: str) -> Call[Result]:
-        return _calls.run(
-            box,
-            "python",
-            text,
-            session=_INTERPRETER,
-            cwd=None,
-            env=None,
-            stdin=None,
-            timeout=None,
-            rollback_on_failure=False,
-            seed=None,
-            check=False,
-        )
+        return _calls.run(box, "python", text, session=_INTERPRETER)
 
     def _tools(
         self,

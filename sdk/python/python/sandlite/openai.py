@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._toolkit import Answer, Calls, field
+from ._results import Answer
+from ._toolkit import Calls, field
 
 __all__ = ["SandboxTools"]
 

@@ -2,18 +2,28 @@
 
 #![expect(clippy::disallowed_methods, reason = "a snapshot leaves and arrives as a file")]
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::JsonObject;
+use runtime::Error;
+use runtime::actions::{Action, Answer, Effect, Permission, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::Service;
-use super::super::answer::Answer;
 use super::super::sandboxes::Named;
-use super::{on_a_thread, parse};
+use super::Place;
+
+/// The actions that need more than one sandbox.
+pub(super) static ACTIONS: [Action<Place>; 3] = [
+    Action::new::<Export>("export_snapshot", "Save everything", EXPORT, Effect::Adds, Permission::Snapshots),
+    Action::new::<Import>("import_snapshot", "Open a snapshot", IMPORT, Effect::Adds, Permission::Snapshots),
+    Action::new::<Fork>("fork", "Fork the sandbox", FORK, Effect::Adds, Permission::Snapshots),
+];
+
+const EXPORT: &str =
+    "Saves everything (files, values, history) as a snapshot under a name; with `inline` it also returns the bytes.";
+const IMPORT: &str = "Opens a snapshot as another sandbox and returns its name, to be given as `sandbox` to the other tools. The current one stays.";
+const FORK: &str = "Creates an independent copy of the sandbox and returns its name, to be given as `sandbox` to the other tools. \
+Forks are gone when the server ends: export_snapshot keeps one.";
 
 /// The largest snapshot whose bytes are part of an answer.
 const INLINE: u64 = 8 << 20;
@@ -22,7 +32,7 @@ const INLINE: u64 = 8 << 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Export {
-    /// Its name: A-Z a-z 0-9 _ -; made up unless told.
+    /// Its name: A-Z a-z 0-9 _ -; generated if omitted.
     #[serde(default)]
     name: Option<String>,
     /// Also return its bytes as base64, if they are at most 8 MB.
@@ -44,29 +54,30 @@ pub(super) struct Exported {
     content: Option<String>,
 }
 
-pub(super) async fn export(service: &Service, named: Arc<Named>, arguments: JsonObject) -> Answer {
-    let request: Export = match parse(arguments) {
-        Ok(request) => request,
-        Err(answer) => return answer,
-    };
-    let owned = service.clone();
-    on_a_thread(service, move || {
-        let (name, path) = owned.sandboxes().new_snapshot(request.name.as_deref())?;
-        named.sandbox.export(&path)?;
-        let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        let content = if request.inline && size <= INLINE { std::fs::read(&path).ok().map(|b| STANDARD.encode(b)) } else { None };
-        let kept = owned.sandboxes().keeps_snapshots();
-        let mut text = format!("saved as {name} ({size} bytes)");
-        if !kept {
-            text.push_str("\n[it is gone when the server ends: start it with --db or --snapshots to keep snapshots]");
-        }
-        if request.inline && content.is_none() {
-            text.push_str("\n[too large to be returned here]");
-        }
-        let bytes = content.as_ref().map_or(0, String::len);
-        Ok(Answer::with_bytes(bytes, text, &Exported { name, size, kept, content }))
-    })
-    .await
+impl Request<Place> for Export {
+    type Data = Exported;
+
+    fn run(self, place: &Place) -> Result<Answer, Error> {
+        Ok(export(&self, place).unwrap_or_else(|refused| refused))
+    }
+}
+
+fn export(request: &Export, place: &Place) -> Result<Answer, Answer> {
+    let sandboxes = place.service.sandboxes();
+    let (name, path) = sandboxes.new_snapshot(request.name.as_deref())?;
+    place.named.sandbox.export(&path)?;
+    let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    let content = if request.inline && size <= INLINE { std::fs::read(&path).ok().map(|b| STANDARD.encode(b)) } else { None };
+    let kept = sandboxes.keeps_snapshots();
+    let mut text = format!("saved as {name} ({size} bytes)");
+    if !kept {
+        text.push_str("\n[it is gone when the server ends: start it with --db or --snapshots to keep snapshots]");
+    }
+    if request.inline && content.is_none() {
+        text.push_str("\n[too large to be returned here]");
+    }
+    let bytes = content.as_ref().map_or(0, String::len);
+    Ok(Answer::with_bytes(bytes, text, &Exported { name, size, kept, content }))
 }
 
 /// Which snapshot to open.
@@ -79,7 +90,7 @@ pub(super) struct Import {
     /// Instead: the bytes of a snapshot in base64 (Sandlite's, AgentFS's or LocalSandbox's).
     #[serde(default)]
     content: Option<String>,
-    /// The new sandbox's name; made up unless told.
+    /// The new sandbox's name; generated if omitted.
     #[serde(default)]
     name: Option<String>,
     /// Replace a sandbox of that name.
@@ -108,43 +119,40 @@ impl Opened {
     }
 }
 
-pub(super) async fn import(service: &Service, arguments: JsonObject) -> Answer {
-    let request: Import = match parse(arguments) {
-        Ok(request) => request,
-        Err(answer) => return answer,
+impl Request<Place> for Import {
+    type Data = Opened;
+
+    fn run(self, place: &Place) -> Result<Answer, Error> {
+        Ok(import(&self, place).unwrap_or_else(|refused| refused))
+    }
+}
+
+fn import(request: &Import, place: &Place) -> Result<Answer, Answer> {
+    let sandboxes = place.service.sandboxes();
+    let named = match (&request.snapshot, &request.content) {
+        (Some(snapshot), None) => sandboxes.import(&sandboxes.snapshot(snapshot)?, request.name.as_deref(), request.replace)?,
+        (None, Some(content)) => {
+            let bytes = STANDARD
+                .decode(content.trim_ascii())
+                .map_err(|error| Answer::error(format!("error: the content is not base64: {error}")))?;
+            let path = sandboxes.new_file("upload")?;
+            let result = match std::fs::write(&path, bytes) {
+                Ok(()) => sandboxes.import(&path, request.name.as_deref(), request.replace),
+                Err(error) => Err(Answer::error(format!("error: the content cannot be stored: {error}"))),
+            };
+            let _ = std::fs::remove_file(&path);
+            result?
+        }
+        _ => return Err(Answer::error("error: give either `snapshot` or `content`")),
     };
-    let owned = service.clone();
-    on_a_thread(service, move || {
-        let sandboxes = owned.sandboxes();
-        let named = match (&request.snapshot, &request.content) {
-            (Some(snapshot), None) => {
-                sandboxes.import(&sandboxes.snapshot(snapshot)?, request.name.as_deref(), request.replace)?
-            }
-            (None, Some(content)) => {
-                let bytes = STANDARD
-                    .decode(content.trim_ascii())
-                    .map_err(|error| Answer::error(format!("error: the content is not base64: {error}")))?;
-                let path = sandboxes.new_file("upload")?;
-                let written = std::fs::write(&path, bytes);
-                let result = match written {
-                    Ok(()) => sandboxes.import(&path, request.name.as_deref(), request.replace),
-                    Err(error) => Err(Answer::error(format!("error: the content cannot be stored: {error}"))),
-                };
-                let _ = std::fs::remove_file(&path);
-                result?
-            }
-            _ => return Err(Answer::error("error: give either `snapshot` or `content`")),
-        };
-        Ok(Opened::answer(&named))
-    })
-    .await
+    Ok(Opened::answer(&named))
 }
 
 /// How to fork.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fork {
-    /// The fork's name: A-Z a-z 0-9 _ -; made up unless told.
+    /// The fork's name: A-Z a-z 0-9 _ -; generated if omitted.
     #[serde(default)]
     name: Option<String>,
     /// Replace a sandbox of that name.
@@ -152,15 +160,11 @@ pub(super) struct Fork {
     replace: bool,
 }
 
-pub(super) async fn fork(service: &Service, named: Arc<Named>, arguments: JsonObject) -> Answer {
-    let request: Fork = match parse(arguments) {
-        Ok(request) => request,
-        Err(answer) => return answer,
-    };
-    let owned = service.clone();
-    on_a_thread(service, move || {
-        let fork = owned.sandboxes().fork(&named.sandbox, request.name.as_deref(), request.replace)?;
-        Ok(Opened::answer(&fork))
-    })
-    .await
+impl Request<Place> for Fork {
+    type Data = Opened;
+
+    fn run(self, place: &Place) -> Result<Answer, Error> {
+        let fork = place.service.sandboxes().fork(&place.named.sandbox, self.name.as_deref(), self.replace);
+        Ok(fork.map_or_else(|refused| refused, |fork| Opened::answer(&fork)))
+    }
 }

@@ -1,33 +1,40 @@
-//! What a tool answers: text for the model, data for the program, and whether it went wrong. Bounded here, whatever a tool does.
+//! What an action returns: text for a model, data for a program, and whether it failed. Bounded here, whatever the action does.
 
 use std::io;
 
-use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
+use serde_json::Value;
 
-/// Most bytes of an answer, text and data together. Tools return windows and pages far below it; this is the last wall.
+use crate::Error;
+
+/// Most bytes of an answer, text and data together. Actions return windows and pages far below it; this is the last wall.
 const CEILING: usize = 1 << 20;
 /// Most bytes of a text that says what went wrong: it may repeat what the client sent.
-const COMPLAINT: usize = 4 << 10;
+pub(super) const COMPLAINT: usize = 4 << 10;
 /// Most bytes of a client's own text in a complaint.
 const QUOTED: usize = 200;
 
-/// A tool's answer.
-#[derive(Clone, Debug)]
-pub(super) struct Answer {
-    text: String,
-    data: Option<serde_json::Value>,
-    is_error: bool,
+/// What an action returns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// The same as data, as the action's output schema has it; null if the action was not done.
+    pub data: Value,
+    /// What a model reads.
+    pub text: String,
+    /// Whether the action was not done, or was stopped.
+    pub is_error: bool,
 }
 
 impl Answer {
-    /// It worked: text for the model, the same as data.
-    pub(super) fn new(text: String, data: &impl Serialize) -> Self {
+    /// The answer of an action that was done.
+    #[must_use]
+    pub fn new(text: String, data: &impl Serialize) -> Self {
         Self::at_most(CEILING, text, data)
     }
 
-    /// The same for an answer that carries a file inline, with a ceiling of its own.
-    pub(super) fn with_bytes(bytes: usize, text: String, data: &impl Serialize) -> Self {
+    /// The same for an answer that carries a file of so many bytes inline.
+    #[must_use]
+    pub fn with_bytes(bytes: usize, text: String, data: &impl Serialize) -> Self {
         Self::at_most(CEILING + bytes, text, data)
     }
 
@@ -39,28 +46,32 @@ impl Answer {
                 "error: the answer would have more than {ceiling} bytes\nhint: ask for less: a window, a page, a narrower pattern or a prefix"
             ));
         }
-        Self { text, data: serde_json::to_value(data).ok(), is_error: false }
+        Self { data: serde_json::to_value(data).unwrap_or_default(), text, is_error: false }
     }
 
-    /// It did not do what was asked.
-    pub(super) fn error(text: impl Into<String>) -> Self {
-        Self { text: shortened(text.into(), COMPLAINT), data: None, is_error: true }
+    /// The answer of an action that was not done.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { data: Value::Null, text: shortened(text.into(), COMPLAINT), is_error: true }
     }
 
-    /// Marks an answer that has data all the same as one that went wrong.
-    pub(super) fn failed(mut self, failed: bool) -> Self {
+    /// The same answer, marked as failed or not; its data stays.
+    #[must_use]
+    pub fn failed(mut self, failed: bool) -> Self {
         self.is_error = failed;
         self
     }
 }
 
-/// A client's own text, short enough to be repeated to it.
-pub(super) fn quoted(text: &str) -> String {
+/// Shortens a client's own text, so that it can be repeated to the client.
+#[must_use]
+pub fn quoted(text: &str) -> String {
     shortened(text.get(..text.floor_char_boundary(QUOTED + 4)).unwrap_or(text).to_owned(), QUOTED)
 }
 
 /// Cuts a text to a maximum number of bytes and marks the cut.
-pub(super) fn shortened(mut text: String, longest: usize) -> String {
+#[must_use]
+pub fn shortened(mut text: String, longest: usize) -> String {
     if text.len() > longest {
         text.truncate(text.floor_char_boundary(longest));
         text.push('…');
@@ -85,8 +96,8 @@ impl io::Write for Counted {
     }
 }
 
-impl From<runtime::Error> for Answer {
-    fn from(error: runtime::Error) -> Self {
+impl From<Error> for Answer {
+    fn from(error: Error) -> Self {
         let mut text = shortened(format!("error: {error}"), COMPLAINT);
         let mut cause = std::error::Error::source(&error);
         while let Some(source) = cause {
@@ -100,16 +111,7 @@ impl From<runtime::Error> for Answer {
         if let Some(hint) = error.hint() {
             text.push_str(&format!("\nhint: {hint}"));
         }
-        Self { text, data: None, is_error: true }
-    }
-}
-
-impl From<Answer> for CallToolResult {
-    fn from(answer: Answer) -> Self {
-        let content = vec![ContentBlock::text(answer.text)];
-        let mut result = if answer.is_error { Self::error(content) } else { Self::success(content) };
-        result.structured_content = answer.data;
-        result
+        Self { data: Value::Null, text, is_error: true }
     }
 }
 
@@ -122,7 +124,7 @@ mod tests {
     fn an_answer_that_is_too_large_is_an_error_that_says_what_to_do() {
         let large = vec!["x".repeat(1000); 2000];
         let answer = Answer::new(String::new(), &large);
-        assert!(answer.is_error && answer.data.is_none() && answer.text.contains("hint: ask for less"), "{}", answer.text);
+        assert!(answer.is_error && answer.data.is_null() && answer.text.contains("hint: ask for less"), "{}", answer.text);
         assert!(!Answer::with_bytes(4 << 20, String::new(), &large).is_error);
         assert!(!Answer::new("x".repeat(1000), &"fine").is_error);
         assert!(Answer::new("x".repeat(CEILING), &"text counts too").is_error);

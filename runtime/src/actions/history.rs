@@ -1,0 +1,205 @@
+//! `history`: what was done, in lists and row by row.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Answer, Context, Request, shortened};
+use crate::{Error, HistoryFilter, Run, Sandbox};
+
+/// Most rows of one answer.
+const MOST_ROWS: usize = 200;
+/// Bytes of all rows of one answer.
+const ROWS: usize = 128 << 10;
+/// Bytes of a row beside its texts.
+const ROW: usize = 256;
+/// Bytes of a run's output in one answer.
+const WINDOW: usize = 60_000;
+/// Longest command text in a list, and of one row.
+const COMMAND: usize = 500;
+const WHOLE_COMMAND: usize = 32 << 10;
+/// Changed files of a row in a list, and of one row; their bytes.
+const CHANGES: usize = 20;
+const WHOLE_CHANGES: usize = 500;
+const CHANGES_BYTES: usize = 64 << 10;
+
+/// Which part of the history.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// How many rows, at most 200; defaults to 20.
+    #[serde(default)]
+    pub limit: Option<usize>,
+    /// Only rows with a smaller number: the last one of the page before.
+    #[serde(default)]
+    pub before: Option<i64>,
+    /// Only calls of this kind: `bash`, `python`, `write_file`, …
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Only rows with this text in them.
+    #[serde(default)]
+    pub grep: Option<String>,
+    /// Show this one row, with its output.
+    #[serde(default)]
+    pub run: Option<i64>,
+    /// Where to begin in the output of `run`, in bytes.
+    #[serde(default)]
+    pub output_offset: usize,
+}
+
+/// Rows of the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HistoryRows {
+    /// The rows, newest first.
+    pub runs: Vec<HistoryRow>,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HistoryRow {
+    /// Its number.
+    pub run: i64,
+    /// The kind of call.
+    pub name: String,
+    /// What was run, or what the call was about.
+    pub command: String,
+    /// `success`, `error`, `pending` or `interrupted`.
+    pub status: String,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The limit that stopped it.
+    pub limit: Option<String>,
+    /// Why a call failed.
+    pub error: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// How long it took.
+    pub duration_ms: Option<i64>,
+    /// The files it changed.
+    pub changes: Vec<Value>,
+    /// Whether its output was dropped to keep the history within the limit `history`.
+    pub output_pruned: bool,
+    /// Its standard output, when one row is shown.
+    pub stdout: Option<String>,
+    /// Its standard error, when one row is shown.
+    pub stderr: Option<String>,
+}
+
+impl Request for History {
+    type Data = HistoryRows;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        if let Some(number) = self.run {
+            return one(context.sandbox(), number, self.output_offset);
+        }
+        let limit = self.limit.unwrap_or(20).clamp(1, MOST_ROWS);
+        let filter = HistoryFilter { limit, before: self.before, name: self.name, grep: self.grep, ..HistoryFilter::default() };
+        let (mut runs, mut room, mut more) = (Vec::new(), ROWS, false);
+        for run in context.sandbox().history_with(&filter)? {
+            let row = row(run, COMMAND, CHANGES);
+            let Some(left) = room.checked_sub(row.bytes()).or_else(|| runs.is_empty().then_some(0)) else {
+                more = true;
+                break;
+            };
+            room = left;
+            runs.push(row);
+        }
+        let mut notes = Vec::new();
+        if let Some(last) = runs.last().filter(|_| more || runs.len() == limit) {
+            notes.push(format!("there may be more: before={}", last.run));
+        }
+        let mut text: String = runs.iter().map(HistoryRow::render).collect();
+        if runs.is_empty() {
+            text.push_str("nothing\n");
+        }
+        notes.iter().for_each(|note| text.push_str(&format!("[{note}]\n")));
+        Ok(Answer::new(text.trim_end().to_owned(), &HistoryRows { runs, notes }))
+    }
+}
+
+fn one(sandbox: &Sandbox, number: i64, offset: usize) -> Result<Answer, Error> {
+    let Some(run) = sandbox.history_run(number)? else {
+        return Err(Error::Invalid(format!("there is no run {number}")));
+    };
+    let ((stdout, stdout_left), (stderr, stderr_left)) = (window(&run.stdout, offset), window(&run.stderr, offset));
+    let mut notes = Vec::new();
+    if stdout_left + stderr_left > 0 {
+        let left = stdout_left.max(stderr_left);
+        notes.push(format!("{left} more bytes: go on with output_offset={}", offset + WINDOW));
+    }
+    if run.output_pruned {
+        notes.push("output pruned: the history was full".to_owned());
+    } else if run.output_truncated {
+        notes.push("only the beginning of the output was recorded".to_owned());
+    }
+    let all_changes = run.changes.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
+    let mut row = row(run, WHOLE_COMMAND, WHOLE_CHANGES);
+    if row.changes.len() < all_changes {
+        notes.push(format!("only the first {} of {all_changes} changed files", row.changes.len()));
+    }
+    let mut text = row.render();
+    text.push_str(&format!("[stdout]\n{stdout}\n[stderr]\n{stderr}"));
+    notes.iter().for_each(|note| text.push_str(&format!("\n[{note}]")));
+    (row.stdout, row.stderr) = (Some(stdout), Some(stderr));
+    Ok(Answer::new(text, &HistoryRows { runs: vec![row], notes }))
+}
+
+fn window(bytes: &[u8], offset: usize) -> (String, usize) {
+    let rest = bytes.get(offset..).unwrap_or_default();
+    let shown = &rest[..rest.len().min(WINDOW)];
+    (String::from_utf8_lossy(shown).into_owned(), rest.len() - shown.len())
+}
+
+fn row(run: Run, longest: usize, most_changes: usize) -> HistoryRow {
+    let command = shortened(run.command, longest);
+    let short = |text: Option<String>| text.map(|text| shortened(text, longest));
+    let mut changes = match run.changes {
+        Some(Value::Array(changes)) => changes,
+        _ => Vec::new(),
+    };
+    changes.truncate(most_changes);
+    let mut room = CHANGES_BYTES;
+    let fitting = changes.iter().take_while(|change| {
+        let left = room.checked_sub(change.to_string().len());
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    let fitting = fitting.count();
+    changes.truncate(fitting);
+    HistoryRow {
+        run: run.id,
+        name: shortened(run.name, longest),
+        command,
+        status: run.status.to_owned(),
+        exit_code: run.exit_code,
+        limit: short(run.limit),
+        error: short(run.error),
+        started_ms: run.started / 1_000_000,
+        duration_ms: run.completed.map(|completed| completed.saturating_sub(run.started) / 1_000_000),
+        changes,
+        output_pruned: run.output_pruned,
+        stdout: None,
+        stderr: None,
+    }
+}
+
+impl HistoryRow {
+    // What it takes in an answer: as text and as data.
+    fn bytes(&self) -> usize {
+        let texts = [Some(&self.command), self.limit.as_ref(), self.error.as_ref()];
+        let changes: usize = self.changes.iter().map(|change| change.to_string().len()).sum();
+        ROW + 2 * texts.into_iter().flatten().map(String::len).sum::<usize>() + changes
+    }
+
+    fn render(&self) -> String {
+        let end = match (&self.limit, &self.error, self.exit_code) {
+            (Some(limit), _, _) => limit.clone(),
+            (_, Some(error), _) => error.clone(),
+            (_, _, Some(code)) => format!("exit code {code}"),
+            _ => self.status.clone(),
+        };
+        format!("{} {}: {} [{end}]\n", self.run, self.name, self.command.replace('\n', " ⏎ "))
+    }
+}

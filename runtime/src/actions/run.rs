@@ -1,0 +1,255 @@
+//! `bash` and `python`: the options of a command, and how it went.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use presets::{Overrides, WallTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Context, Request};
+use crate::{Command, Error, ExitStatus, LimitReached, Output, Sandbox, Usage};
+
+/// Bytes of each stream that an answer for a model has; the rest is in the history.
+const KEPT_START: usize = 40 << 10;
+const KEPT_END: usize = 20 << 10;
+
+/// A bash command line to run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bash {
+    /// The command line, as `bash -c` takes it.
+    pub command: String,
+    /// How to run it.
+    #[serde(flatten)]
+    pub options: RunOptions,
+}
+
+/// Python code to run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Python {
+    /// The code, as `python3 -c` takes it.
+    pub code: String,
+    /// Print the value of a last expression, as a notebook does.
+    #[serde(default)]
+    pub echo: bool,
+    /// How to run it.
+    #[serde(flatten)]
+    pub options: RunOptions,
+}
+
+/// What every command can be given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunOptions {
+    /// The directory to start in. Relative paths start in the sandbox's working directory.
+    pub cwd: Option<String>,
+    /// Variables to set.
+    pub env: BTreeMap<String, String>,
+    /// What the command reads as its standard input.
+    pub stdin: Option<String>,
+    /// A shorter time limit than the sandbox's own, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Undo the files of a command that does not succeed.
+    pub rollback_on_failure: bool,
+    /// The name of a session, any that you like: what one call leaves there, the next one finds.
+    pub session: Option<String>,
+    /// Makes the run repeatable: the clock and random numbers depend on this number alone.
+    pub seed: Option<u64>,
+}
+
+impl RunOptions {
+    /// Runs a command with these options.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an option is invalid, and for the host's own trouble: a command that fails is an [`Output`].
+    pub fn run(self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
+        if let Some(directory) = self.cwd {
+            let is_absolute = directory.starts_with('/');
+            let above = sandbox.current_dir().trim_end_matches('/');
+            command = command.cwd(if is_absolute { directory } else { format!("{above}/{directory}") });
+        }
+        for (name, value) in self.env {
+            command = command.env(name, value);
+        }
+        if let Some(stdin) = self.stdin {
+            command = command.stdin(stdin);
+        }
+        if let Some(timeout) = self.timeout_ms {
+            let wall = Some(WallTime(Duration::from_millis(timeout)));
+            command = command.limits(Overrides { wall, ..Overrides::default() });
+        }
+        if self.rollback_on_failure {
+            command = command.rollback_on_failure();
+        }
+        if let Some(seed) = self.seed {
+            command = command.deterministic(seed);
+        }
+        match self.session {
+            Some(name) => sandbox.session(name)?.run(command),
+            None => sandbox.run(command),
+        }
+    }
+}
+
+impl Request for Bash {
+    type Data = Ran;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        answer(context, Command::bash(self.command), self.options)
+    }
+}
+
+impl Request for Python {
+    type Data = Ran;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let command = Command::python(self.code);
+        answer(context, if self.echo { command.echo() } else { command }, self.options)
+    }
+}
+
+fn answer(context: &Context, command: Command, options: RunOptions) -> Result<Answer, Error> {
+    let output = options.run(context.sandbox(), context.watch(command))?;
+    let cancelled = context.killer.is_killed();
+    let ran = Ran::new(&output, cancelled).for_model();
+    let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
+    Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
+}
+
+/// How a command went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ran {
+    /// `exited`, `signaled` or `limit`.
+    pub status: &'static str,
+    /// 0 is success; 128 plus the signal, 124 for time and compute, 137 for memory, 126 for other limits.
+    pub exit_code: u8,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// Whether something it wrote is missing here.
+    pub truncated: bool,
+    /// The limit that stopped it.
+    pub limit: Option<Limit>,
+    /// Whether the client stopped it.
+    pub cancelled: bool,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What it used.
+    pub usage: Usage,
+    /// Its number in the history.
+    pub run: i64,
+    /// Whether its session has a new Python: globals of earlier calls are gone.
+    pub restarted: bool,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// A limit that was met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Limit {
+    /// Which one.
+    pub name: String,
+    /// What it allows.
+    pub value: String,
+    /// What was used.
+    pub used: String,
+    /// What to do about it.
+    pub hint: String,
+    /// What happened, in a sentence.
+    pub message: String,
+    /// Whether the command's changes were undone because they could not be stored in time.
+    pub rolled_back: bool,
+}
+
+impl From<&LimitReached> for Limit {
+    fn from(reached: &LimitReached) -> Self {
+        Self {
+            name: reached.limit.as_str().to_owned(),
+            value: reached.value.clone(),
+            used: reached.used.clone(),
+            hint: reached.hint().to_owned(),
+            message: reached.to_string(),
+            rolled_back: reached.rolled_back,
+        }
+    }
+}
+
+impl Ran {
+    /// How a command went, with its whole output.
+    #[must_use]
+    pub fn new(output: &Output, cancelled: bool) -> Self {
+        let truncated = output.stdout_truncated || output.stderr_truncated;
+        let mut notes = Vec::new();
+        if truncated {
+            notes.push("there was more output than the limit keeps: write it to a file and read the part you need".to_owned());
+        }
+        if output.restarted {
+            notes.push("the session's Python is a new one: what earlier calls left in it is gone".to_owned());
+        }
+        if cancelled {
+            notes.push("cancelled: this is what was printed until then".to_owned());
+        }
+        if let Some(reached) = output.status.limit() {
+            notes.push(format!("stopped: {reached}; {}", reached.hint()));
+        }
+        Self {
+            status: output.status.name(),
+            exit_code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            truncated,
+            limit: output.status.limit().map(Limit::from),
+            cancelled,
+            duration_ms: u64::try_from(output.usage.wall.as_millis()).unwrap_or(u64::MAX),
+            usage: output.usage.clone(),
+            run: output.run,
+            restarted: output.restarted,
+            notes,
+        }
+    }
+
+    // Without the middle of long output.
+    fn for_model(mut self) -> Self {
+        let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
+        if cut.contains(&true) {
+            self.truncated = true;
+            self.notes
+                .insert(0, format!("the middle of the output is left out: `history` with run={} shows all of it", self.run));
+        }
+        self
+    }
+
+    /// What a model reads.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = self.stdout.clone();
+        if !self.stderr.is_empty() {
+            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{end}[stderr]\n{}", self.stderr));
+        }
+        if self.exit_code != 0 || text.is_empty() {
+            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{end}[exit code {}]\n", self.exit_code));
+        }
+        for note in &self.notes {
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{end}[{note}]\n"));
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        text
+    }
+}
+
+// The start says what happened, the end how it ended.
+fn cut(text: &mut String) -> bool {
+    if text.len() <= KEPT_START + KEPT_END {
+        return false;
+    }
+    let (start, end) = (text.floor_char_boundary(KEPT_START), text.ceil_char_boundary(text.len() - KEPT_END));
+    text.replace_range(start..end, &format!("\n[… {} bytes left out …]\n", end - start));
+    true
+}

@@ -1,0 +1,43 @@
+//! JSON schemas of actions, made from the types that are read and written.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// What an action takes.
+pub(super) fn input<T: JsonSchema>() -> Value {
+    made::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// What an action returns.
+pub(super) fn output<T: JsonSchema>() -> Value {
+    made::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn made<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    strip(&mut schema);
+    for word in ["$schema", "title"] {
+        schema.as_object_mut().and_then(|schema| schema.remove(word));
+    }
+    schema
+}
+
+// Rust's integer widths are not formats of JSON Schema, and strict validators warn of each.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|format| format.starts_with(['u', 'i']) && format != "uri")
+            {
+                object.remove("format");
+            }
+            object.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}

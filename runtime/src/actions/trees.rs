@@ -1,0 +1,317 @@
+//! Whole trees: `copy_files`, `find_files`, `disk_usage` and `tree`. Each copy is one transaction, each look one state of the files.
+
+use globset::GlobMatcher;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sqlite_fs::{FileType, Stat};
+
+use super::{Answer, Context, Request};
+use crate::{Error, Found, Sandbox};
+
+/// Most entries of one answer, and their bytes.
+const MOST_ENTRIES: usize = 1000;
+const ENTRIES_BYTES: usize = 64 << 10;
+/// What an entry takes beside its path: the other fields of its data.
+const ENTRY_BYTES: usize = 16;
+
+/// What to copy.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CopyFiles {
+    /// The file or directory to copy. Relative paths start in the sandbox's working directory.
+    pub from: String,
+    /// The name of the copy; an existing directory, or a name that ends with a slash, takes it inside.
+    pub to: String,
+    /// Copy a directory with everything below it.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+/// What was copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Copied {
+    /// The file or directory that was copied.
+    pub from: String,
+    /// The copy.
+    pub to: String,
+}
+
+impl CopyFiles {
+    /// Copies, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::IsDirectory`](crate::FsError) if `from` is a directory and `recursive` is not set, and an error if something cannot
+    /// be copied: then nothing is.
+    pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
+        let slash = if self.to.ends_with('/') { "/" } else { "" };
+        let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
+        let to = sandbox.fs().copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
+        Ok(Copied { from, to })
+    }
+}
+
+impl Request for CopyFiles {
+    type Data = Copied;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let copied = self.copy(context.sandbox())?;
+        Ok(Answer::new(format!("copied {} to {}", copied.from, copied.to), &copied))
+    }
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A device.
+    Device,
+}
+
+impl From<FileType> for FileKind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::File => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Fifo,
+            FileType::Device => Self::Device,
+        }
+    }
+}
+
+/// Which files to find.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FindFiles {
+    /// The directory to start in; defaults to the sandbox's working directory.
+    pub path: Option<String>,
+    /// Find only names that fit this pattern: `*` is any text, `?` one character, `[a-z]` one of them.
+    pub name: Option<String>,
+    /// Find only entries of this kind.
+    pub kind: Option<FileKind>,
+}
+
+/// One entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FoundFile {
+    /// Its path.
+    pub path: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: FileKind,
+    /// Its bytes.
+    pub size: u64,
+    /// Its permissions in octal.
+    pub mode: String,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub modified: i64,
+}
+
+impl FoundFile {
+    /// An entry, by its path and metadata.
+    #[must_use]
+    pub fn new(path: String, stat: &Stat) -> Self {
+        let mode = format!("{:04o}", stat.mode & 0o7777);
+        Self { path, kind: stat.file_type().into(), size: stat.size, mode, modified: stat.mtime }
+    }
+}
+
+/// Entries of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FoundFiles {
+    /// Where the search began.
+    pub path: String,
+    /// The entries, each directory before what is in it.
+    pub found: Vec<FoundFile>,
+    /// Whether there are more.
+    pub truncated: bool,
+}
+
+impl FoundFiles {
+    /// All entries.
+    #[must_use]
+    pub fn new(path: String, found: Vec<Found>) -> Self {
+        let found = found.into_iter().map(|found| FoundFile::new(found.path, &found.stat)).collect();
+        Self { path, found, truncated: false }
+    }
+}
+
+impl FindFiles {
+    /// Finds the files, and where the search began.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory does not exist or the pattern is invalid.
+    pub fn find(&self, sandbox: &Sandbox) -> Result<(String, Vec<Found>), Error> {
+        let name = self.name.as_deref().map(matcher).transpose()?;
+        let (path, mut found) = walk(sandbox, self.path.as_deref())?;
+        found.retain(|found| {
+            let last = found.path.rsplit('/').next().unwrap_or_default();
+            self.kind.is_none_or(|kind| kind == found.stat.file_type().into())
+                && name.as_ref().is_none_or(|name| name.is_match(last))
+        });
+        Ok((path, found))
+    }
+}
+
+fn matcher(pattern: &str) -> Result<GlobMatcher, Error> {
+    let glob = globset::GlobBuilder::new(pattern).backslash_escape(true).build();
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|error| Error::Invalid(format!("invalid pattern `{}`: {}", super::quoted(pattern), error.kind())))
+}
+
+fn walk(sandbox: &Sandbox, path: Option<&str>) -> Result<(String, Vec<Found>), Error> {
+    let path = sandbox.agent().absolute(path.unwrap_or("."))?;
+    let found = sandbox.fs().walk(&path)?;
+    Ok((path, found))
+}
+
+// As many as one answer holds, and whether there were more.
+fn bounded(found: &mut Vec<Found>) -> bool {
+    let mut room = ENTRIES_BYTES;
+    let fitting = found.iter().take(MOST_ENTRIES).take_while(|found| {
+        let left = room.checked_sub(found.path.len() + ENTRY_BYTES);
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    let fitting = fitting.count();
+    let more = fitting < found.len();
+    found.truncate(fitting);
+    more
+}
+
+fn answer(path: String, mut found: Vec<Found>, render: impl FnOnce(&[Found]) -> String) -> Answer {
+    let truncated = bounded(&mut found);
+    let mut text = render(&found);
+    if truncated {
+        text.push_str(&format!("\n[only the first {} entries: start further down]", found.len()));
+    }
+    Answer::new(text, &FoundFiles { truncated, ..FoundFiles::new(path, found) })
+}
+
+impl Request for FindFiles {
+    type Data = FoundFiles;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let (path, found) = self.find(context.sandbox())?;
+        let render = |found: &[Found]| match found {
+            [] => "no files fit".to_owned(),
+            found => found.iter().map(|found| found.path.as_str()).collect::<Vec<_>>().join("\n"),
+        };
+        Ok(answer(path, found, render))
+    }
+}
+
+/// Which directory to measure.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DiskUsage {
+    /// The directory; defaults to the sandbox's working directory.
+    pub path: Option<String>,
+}
+
+/// What is below a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Measured {
+    /// The directory.
+    pub path: String,
+    /// Bytes of all files; two names of one file count once.
+    pub bytes: u64,
+    /// The number of files.
+    pub files: usize,
+    /// The number of directories, the first one included.
+    pub directories: usize,
+}
+
+impl DiskUsage {
+    /// Counts what is below the directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory does not exist.
+    pub fn measure(&self, sandbox: &Sandbox) -> Result<Measured, Error> {
+        let (path, found) = walk(sandbox, self.path.as_deref())?;
+        let mut files: Vec<(u64, u64)> =
+            found.iter().filter(|found| found.stat.is_file()).map(|found| (found.stat.ino, found.stat.size)).collect();
+        files.sort_unstable();
+        files.dedup();
+        let bytes = files.iter().map(|(_, size)| size).sum();
+        let directories = found.iter().filter(|found| found.stat.is_dir()).count();
+        Ok(Measured { path, bytes, files: files.len(), directories })
+    }
+}
+
+impl Request for DiskUsage {
+    type Data = Measured;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let measured = self.measure(context.sandbox())?;
+        let Measured { path, bytes, files, directories } = &measured;
+        Ok(Answer::new(format!("{path}: {bytes} bytes, {files} files, {directories} directories"), &measured))
+    }
+}
+
+/// Which tree to draw.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tree {
+    /// The directory; defaults to the sandbox's working directory.
+    pub path: Option<String>,
+}
+
+impl Tree {
+    /// Returns the directory and everything below it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory does not exist.
+    pub fn list(&self, sandbox: &Sandbox) -> Result<(String, Vec<Found>), Error> {
+        walk(sandbox, self.path.as_deref())
+    }
+
+    /// Draws a tree line by line; `paint` shows a name, `line` takes each line.
+    pub fn draw(found: &[Found], paint: impl Fn(&str, &Stat) -> String, mut line: impl FnMut(&str)) {
+        let Some((root, rest)) = found.split_first() else { return };
+        line(&paint(&root.path, &root.stat));
+        let depth_of = |path: &str| path.trim_end_matches('/').matches('/').count();
+        let top = depth_of(&root.path);
+        // Whether each directory above the line has more below it: then its branch is drawn on.
+        let mut open: Vec<bool> = Vec::new();
+        for (index, item) in rest.iter().enumerate() {
+            let depth = depth_of(&item.path) - top;
+            let after = rest[index + 1..].iter().map(|next| depth_of(&next.path) - top).find(|&next| next <= depth);
+            let is_last = after != Some(depth);
+            open.truncate(depth - 1);
+            let branches: String = open.iter().map(|&open| if open { "│   " } else { "    " }).collect();
+            let corner = if is_last { "└── " } else { "├── " };
+            let name = item.path.rsplit('/').next().unwrap_or_default();
+            line(&format!("{branches}{corner}{}", paint(name, &item.stat)));
+            open.push(!is_last);
+        }
+        let directories = rest.iter().filter(|found| found.stat.is_dir()).count();
+        line(&format!("\n{directories} directories, {} files", rest.len() - directories));
+    }
+}
+
+impl Request for Tree {
+    type Data = FoundFiles;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let (path, found) = self.list(context.sandbox())?;
+        let render = |found: &[Found]| {
+            let mut lines = Vec::new();
+            Self::draw(found, |name, _| name.to_owned(), |line| lines.push(line.to_owned()));
+            lines.join("\n")
+        };
+        Ok(answer(path, found, render))
+    }
+}

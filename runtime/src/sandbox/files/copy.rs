@@ -1,0 +1,38 @@
+//! A copy of a file or a tree as `cp` makes it: where it goes is decided in the transaction that makes it.
+
+use super::{Files, between};
+use crate::Error;
+
+impl Files<'_> {
+    /// Copies a file, or a directory with all below it if `recursive`, and returns the path of the copy. If `to` is a directory or ends with a
+    /// slash, the copy goes inside.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/a/b", "text").file("/c/d", "").open()?;
+    /// assert_eq!(sandbox.fs().copy_into("/a", "/c", true)?, "/c/a");
+    /// assert_eq!(sandbox.fs().read("/c/a/b")?, b"text");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `from` is a directory and not `recursive`, `to` is inside it, or it does not fit the quota: then nothing is copied.
+    pub fn copy_into(&self, from: &str, to: &str, recursive: bool) -> Result<String, Error> {
+        self.change(between("copy_files", from, to), |fs| {
+            let is_directory = |path: &str| fs.metadata(path).map(|stat| stat.is_dir());
+            let name = from.rsplit('/').next().unwrap_or_default();
+            let (path, slash) = to.strip_suffix('/').map_or((to, false), |path| (path, true));
+            let goes_inside = slash || is_directory(to).unwrap_or(false);
+            let to = if goes_inside { format!("{path}/{name}") } else { path.to_owned() };
+            if !(is_directory(from)? && recursive) {
+                fs.copy(from, &to)?;
+                return Ok(to);
+            }
+            if format!("{to}/").starts_with(&format!("{}/", from.trim_end_matches('/'))) {
+                return Err(Error::Invalid(format!("cannot copy `{from}` into itself")));
+            }
+            fs.copy_dir_all(from, &to)?;
+            Ok(to)
+        })
+    }
+}

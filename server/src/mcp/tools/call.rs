@@ -1,0 +1,193 @@
+//! A call of a tool: in turn, with progress while it runs, and an end when the client has enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken};
+use rmcp::service::RequestContext;
+use runtime::actions::{Action, Answer, Context};
+use runtime::{Error, Killer};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::super::Service;
+use super::super::sandboxes::Named;
+use super::{Place, in_sandboxes, snapshots};
+
+/// How often a running call reports that it runs.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// How long a client may take to read a piece of progress before it is left out.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Longest message of progress.
+const MESSAGE: usize = 200;
+
+/// Calls a tool that exists.
+pub(in crate::mcp) async fn call(
+    service: &Service,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> CallToolResult {
+    let mut arguments = request.arguments.unwrap_or_default();
+    let answer = match chosen(service, &mut arguments) {
+        Ok(named) => act(service, &request.name, named, Value::Object(arguments), &context).await,
+        Err(answer) => answer,
+    };
+    let content = vec![ContentBlock::text(answer.text)];
+    let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = Some(answer.data).filter(|data| !data.is_null());
+    result
+}
+
+fn chosen(service: &Service, arguments: &mut JsonObject) -> Result<Arc<Named>, Answer> {
+    match arguments.remove("sandbox") {
+        None | Some(Value::Null) => service.sandboxes().get(None),
+        Some(Value::String(name)) => service.sandboxes().get(Some(&name)),
+        Some(_) => Err(Answer::error("error: `sandbox` is not a name")),
+    }
+}
+
+/// A call whose arguments fit.
+struct Work {
+    run: Box<dyn FnOnce() -> Result<Answer, Error> + Send>,
+    takes_turns: bool,
+}
+
+impl Work {
+    fn new<C: Send + 'static>(action: &Action<C>, place: C, named: Arc<Named>, arguments: Value) -> Result<Self, Error> {
+        let prepared = action.prepare(arguments)?;
+        let run = move || {
+            let done = prepared.run(&place);
+            // The sandbox's file goes with its name: not before the sandbox.
+            drop((place, named));
+            done
+        };
+        Ok(Self { run: Box::new(run), takes_turns: action.takes_turns() })
+    }
+}
+
+/// Kills a command whose request is dropped: nobody waits for it any more.
+struct KillOnDrop(Killer);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value, context: &RequestContext<RoleServer>) -> Answer {
+    let mut progress = Progress::new(context);
+    let (sender, mut lines) = mpsc::channel(8);
+    let mut place = Context::new(named.sandbox.clone());
+    if progress.token.is_some() {
+        place = place.on_output(move |_, bytes| drop(sender.try_send(last_line(bytes))));
+    } else {
+        drop(sender);
+    }
+    let killer = KillOnDrop(place.killer());
+    let held = Arc::clone(&named);
+    let own = snapshots::ACTIONS.iter().find(|own| own.name == name);
+    let work = match (in_sandboxes().find(|action| action.name == name), own) {
+        (Some(action), _) => Work::new(action, place, held, arguments),
+        (None, Some(own)) => Work::new(own, Place { service: service.clone(), named: Arc::clone(&named) }, held, arguments),
+        (None, None) => Err(Error::Invalid(format!("there is no tool `{name}`"))),
+    };
+    let work = match work {
+        Ok(work) => work,
+        Err(error) => return error.into(),
+    };
+
+    let from_session = session_of(context).map(|session| service.running().request(&session, &context.id.to_string()));
+    let told = from_session.as_ref().map_or_else(CancellationToken::new, |request| request.token.clone());
+    let _turn = if work.takes_turns {
+        tokio::select! {
+            turn = named.turn.lock() => Some(turn),
+            () = cancelled(context, &told) => return Answer::error("cancelled before it began"),
+        }
+    } else {
+        None
+    };
+    let _slot = service.running().place().await;
+    let _running = service.running().command(killer.0.clone());
+    let mut task = tokio::task::spawn_blocking(work.run);
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeat.tick().await;
+    let mut stopped = false;
+    let done = loop {
+        tokio::select! {
+            done = &mut task => break done,
+            () = cancelled(context, &told), if !stopped => {
+                stopped = true;
+                killer.0.kill();
+            }
+            Some(line) = lines.recv() => progress.line(line).await,
+            _ = heartbeat.tick() => progress.tell().await,
+        }
+    };
+    // What was printed last may still be waiting here; the answer comes after it.
+    while let Ok(line) = lines.try_recv() {
+        progress.line(line).await;
+    }
+    match done {
+        Ok(done) => done.unwrap_or_else(Answer::from),
+        Err(_) => Answer::error("error: the call was aborted; no changes were made"),
+    }
+}
+
+async fn cancelled(context: &RequestContext<RoleServer>, told: &CancellationToken) {
+    tokio::select! {
+        () = context.ct.cancelled() => {}
+        () = told.cancelled() => {}
+    }
+}
+
+// Over HTTP a request comes with its headers; over standard input there are none.
+fn session_of(context: &RequestContext<RoleServer>) -> Option<String> {
+    let parts = context.extensions.get::<http::request::Parts>()?;
+    Some(parts.headers.get(crate::http::SESSION_HEADER)?.to_str().ok()?.to_owned())
+}
+
+fn last_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.trim_end().rsplit('\n').next().unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(MESSAGE).collect()
+}
+
+/// Tells the client that a command is running, if it asked to be told.
+struct Progress<'a> {
+    context: &'a RequestContext<RoleServer>,
+    token: Option<ProgressToken>,
+    started: Instant,
+    told: Option<Instant>,
+    count: f64,
+    last: String,
+}
+
+impl<'a> Progress<'a> {
+    fn new(context: &'a RequestContext<RoleServer>) -> Self {
+        let token = context.meta.get_progress_token();
+        Self { context, token, started: Instant::now(), told: None, count: 0.0, last: String::new() }
+    }
+
+    async fn line(&mut self, line: String) {
+        self.last = line;
+        if self.told.is_none_or(|told| told.elapsed() >= HEARTBEAT) {
+            self.tell().await;
+        }
+    }
+
+    async fn tell(&mut self) {
+        let Some(token) = self.token.clone() else { return };
+        self.count += 1.0;
+        self.told = Some(Instant::now());
+        let seconds = self.started.elapsed().as_secs();
+        let message =
+            if self.last.is_empty() { format!("running for {seconds} s") } else { format!("{seconds} s: {}", self.last) };
+        let progress = ProgressNotificationParam::new(token, self.count).with_message(message);
+        // A client that does not read loses progress, not its command.
+        let _ = tokio::time::timeout(PATIENCE, self.context.peer.notify_progress(progress)).await;
+    }
+}
