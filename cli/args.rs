@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
-use runtime::Preset;
+use runtime::{Preset, WallTime};
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
@@ -69,6 +69,9 @@ pub(crate) struct Global {
     /// What commands may use: strict, normal or permissive
     #[arg(long, global = true, default_value_t = Preset::Normal, value_name = "PRESET", help_heading = "Global options")]
     pub(crate) preset: Preset,
+    /// Wait so long for another process that has the file open, such as `30s` or `500ms`
+    #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
+    pub(crate) wait: WallTime,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,

@@ -84,7 +84,7 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
 
 /// A sandbox as the options say.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
-    let builder = engine::give(Sandbox::builder()).preset(global.preset);
+    let builder = engine::give(Sandbox::builder()).preset(global.preset).wait(global.wait.0);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));

@@ -14,7 +14,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
     let teller = printer.clone();
     let host = Host::builder().progress(move |what| teller.note(format_args!("{what} …"))).build()?;
     let database = super::database(global);
-    let mut builder = Sandbox::builder().host(&host).preset(global.preset).python(args.python.into());
+    let mut builder = Sandbox::builder().host(&host).preset(global.preset).wait(global.wait.0).python(args.python.into());
     if let Some(path) = &database {
         builder = builder.database(path);
     }

@@ -158,10 +158,10 @@ impl<C: 'static> Action<C> {
         self.prepare(arguments).and_then(|prepared| prepared.run(context)).unwrap_or_else(Answer::from)
     }
 
-    /// Whether it waits for the command that runs: whatever changes the sandbox, and the file tools.
+    /// Whether it waits for the command that runs, as whatever changes the sandbox does. Reading never waits.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
-        !matches!(self.permission, Permission::ReadValues | Permission::ReadHistory | Permission::Snapshots)
+        self.effect == Effect::Changes
     }
 }
 

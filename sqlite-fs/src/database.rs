@@ -395,7 +395,7 @@ fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
 }
 
 fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
-    let (side, left) = match options.path.as_deref().map(Side::acquire).transpose()? {
+    let (side, left) = match options.path.as_deref().map(|path| Side::acquire(path, options.wait)).transpose()? {
         Some((side, left)) => (Some(side), left),
         None => (None, Left::default()),
     };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::database::Database;
@@ -34,6 +35,7 @@ pub struct Options {
     pub(crate) cache: usize,
     pub(crate) secure_delete: bool,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) wait: Duration,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             cache: CACHE_BYTES,
             secure_delete: false,
             clock: Arc::new(SystemClock),
+            wait: Duration::ZERO,
         }
     }
 }
@@ -87,6 +90,12 @@ impl Options {
     /// until they are used again. An export has none of either.
     pub fn secure_delete(mut self) -> Self {
         self.secure_delete = true;
+        self
+    }
+
+    /// Waits so long for another process that has the file open for writing; not at all unless told.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
         self
     }
 

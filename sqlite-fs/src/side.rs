@@ -9,7 +9,9 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::clock;
 use crate::error::Error;
 use crate::making::with_suffix;
 
@@ -23,6 +25,9 @@ pub(crate) struct Side {
     path: PathBuf,
     noted: bool,
 }
+
+/// How often a process that waits looks whether its turn has come.
+const STEP: Duration = Duration::from_millis(5);
 
 /// What the last holder left behind.
 #[derive(Default)]
@@ -48,7 +53,20 @@ impl Side {
         }
     }
 
-    pub(crate) fn acquire(database: &Path) -> Result<(Self, Left), Error> {
+    /// Locks the side of a database, waiting so long for another process that has it. This one would wait for itself.
+    pub(crate) fn acquire(database: &Path, wait: Duration) -> Result<(Self, Left), Error> {
+        let until = clock::instant() + wait;
+        loop {
+            match Self::try_acquire(database) {
+                Err(Error::Locked { pid, .. }) if pid != Some(std::process::id()) && clock::instant() < until => {
+                    std::thread::sleep(STEP);
+                }
+                acquired => return acquired,
+            }
+        }
+    }
+
+    fn try_acquire(database: &Path) -> Result<(Self, Left), Error> {
         let path = Self::path_for(database);
         let disk = |source| Error::Unwritable { path: database.to_owned(), source };
         loop {

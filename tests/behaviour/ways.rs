@@ -2,10 +2,13 @@
 //! the same tree, and refuse the same changes.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
+use runtime::actions::{Context, Effect, actions};
 use runtime::agent::{ListFiles, ReadFile, WriteFile};
-use runtime::{Builder, FsError, Mount, Sandbox};
+use runtime::{Builder, Command, ExitStatus, FsError, Mount, Sandbox};
+use serde_json::{Value, json};
 
 use super::host;
 
@@ -243,4 +246,75 @@ fn every_change_has_a_row_in_the_history() {
     drop(sandbox);
     let sandbox = open(builder().mount(Mount::overlay(lower.path(), "/over")).cwd("/elsewhere"));
     assert_eq!(names(&sandbox).len(), 3, "nothing new, no row");
+}
+
+fn arguments(action: &str) -> Value {
+    match action {
+        "read_file" => json!({ "path": "/work/notes" }),
+        "glob" | "grep" => json!({ "pattern": "*", "path": "/work", "literal": true }),
+        "kv_get" => json!({ "key": "step" }),
+        _ => json!({}),
+    }
+}
+
+// In memory and in a file, with something mounted and without.
+#[test]
+fn reading_never_waits_for_a_command_and_sees_what_is_committed() {
+    let (lower, directory) = (Lower::new(), tempfile::tempdir().unwrap());
+    let mounted = || builder().mount(Mount::overlay(lower.path(), "/over"));
+    let builders = [
+        builder(),
+        mounted(),
+        builder().database(directory.path().join("a.db")),
+        mounted().database(directory.path().join("b.db")),
+    ];
+    for builder in builders {
+        let sandbox = builder.cwd("/work").file("/work/notes", "committed\n").open().unwrap();
+        sandbox.kv().set("step", 1).unwrap();
+        sandbox.session("main").unwrap().bash("cd /work").unwrap();
+        let mut running = sandbox.spawn(Command::bash("echo changed > /work/notes; echo ready; sleep 100")).unwrap();
+        let mut ready = [0; 6];
+        running.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        for action in actions().iter().filter(|action| action.effect == Effect::Reads) {
+            assert!(!action.takes_turns(), "{}", action.name);
+            let mut arguments = arguments(action.name);
+            if action.name == "glob" {
+                arguments.as_object_mut().unwrap().remove("literal");
+            }
+            let answer = action.run(&Context::new(sandbox.clone()), arguments);
+            assert!(!answer.is_error, "{}: {}", action.name, answer.text);
+        }
+        assert_eq!(sandbox.fs().read("/work/notes").unwrap(), b"committed\n");
+        assert!(sandbox.fs().page(None).unwrap().files.iter().any(|(path, size)| path == "/work/notes" && *size == 10));
+        let copy = tempfile::tempdir().unwrap();
+        sandbox.export_tree("/work", copy.path()).unwrap();
+        assert_eq!(std::fs::read(copy.path().join("notes")).unwrap(), b"committed\n");
+        assert_eq!(sandbox.session("main").unwrap().directory().unwrap().as_deref(), Some("/work"));
+        assert_eq!(sandbox.packages().list().unwrap(), []);
+        assert_eq!(sandbox.sessions().unwrap(), ["main"]);
+        assert!(sandbox.info().unwrap().files >= 1);
+        running.kill();
+        // Had something waited, then until the command met its limit.
+        assert!(matches!(running.wait().unwrap().status, ExitStatus::Signaled(_)));
+    }
+}
+
+#[test]
+fn ten_lines_of_a_large_file_are_not_the_whole_file() {
+    let sandbox = super::sandbox();
+    sandbox.bash("seq 400000 > /tmp/large").unwrap();
+    let read = |offset: u64| {
+        let request = ReadFile { path: "/tmp/large".to_owned(), offset: Some(offset), limit: Some(10), ..ReadFile::default() };
+        sandbox.agent().read(&request).unwrap()
+    };
+    let first = read(1);
+    assert_eq!((first.total_lines, first.version), (400_000, sandbox.fs().version("/tmp/large").unwrap()));
+    let again = read(5);
+    assert_eq!((again.content.lines().next(), again.total_lines), (Some("5"), 400_000));
+    // What was known is not believed once the file is another.
+    sandbox.bash("echo end >> /tmp/large").unwrap();
+    let after = read(1);
+    assert_eq!(after.total_lines, 400_001);
+    assert_ne!(after.version, again.version);
+    assert_eq!(after.version, sandbox.fs().version("/tmp/large").unwrap());
 }

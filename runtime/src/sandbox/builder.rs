@@ -34,6 +34,7 @@ pub struct Builder {
     root_alias: Option<String>,
     files: Vec<(String, Content)>,
     power_safe: bool,
+    wait: Option<Duration>,
     read_only: bool,
     tools: Vec<Tool>,
     mounts: Vec<Mount>,
@@ -68,6 +69,9 @@ impl Default for Engine {
 
 /// How long reading a snapshot may take.
 const IMPORT_TIME: Duration = Duration::from_secs(60);
+
+/// How long another process that has the database open is waited for.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Where commands start.
 const HOME: &str = "/home/user";
@@ -209,6 +213,13 @@ impl Builder {
         self
     }
 
+    /// Waits so long for another process that has the database open; ten seconds unless set.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
     /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
     #[must_use]
     pub fn power_safe(mut self) -> Self {
@@ -264,7 +275,7 @@ impl Builder {
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE), limits.memory.0);
-        let options = options(&limits, self.power_safe, self.database);
+        let options = options(&limits, self.power_safe, self.database).wait(self.wait.unwrap_or(WAIT));
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());
         let alias: Option<Arc<str>> = self.root_alias.map(Arc::from);
