@@ -3,28 +3,19 @@
 mod copy;
 mod look;
 
-use runtime::Sandbox;
+use runtime::{HOME, Sandbox};
 
 use crate::args::{Files, FilesVerb, Global};
 use crate::exit::Code;
 use crate::printer::Printer;
 
-/// Where paths that do not begin with `/` start: where commands start.
-const HOME: &str = "/home/user";
-
 pub(crate) fn run(global: &Global, args: &Files, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = match &args.verb {
-        // A tree is copied as a command would see it, which takes a transaction.
-        FilesVerb::Get { guest: path, .. } if looks_like_directory(global, path, printer)? => super::existing(global, printer)?,
         FilesVerb::Put { .. } | FilesVerb::Mkdir { .. } => super::stored(global, printer)?,
         FilesVerb::Rm { .. } | FilesVerb::Mv { .. } | FilesVerb::Cp { .. } => super::existing(global, printer)?,
         _ => super::looking(global, printer)?,
     };
     Ok(super::answered(act(&sandbox, &args.verb, printer).map(|()| Code::Success), printer))
-}
-
-fn looks_like_directory(global: &Global, path: &str, printer: &Printer) -> anyhow::Result<bool> {
-    Ok(super::looking(global, printer)?.fs().metadata(&guest(path)).is_ok_and(|stat| stat.is_dir()))
 }
 
 fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result<()> {

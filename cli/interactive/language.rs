@@ -1,12 +1,9 @@
 //! The two languages of the interactive shell: how they prompt, when a command is whole, and what runs it.
 
-use runtime::{Command, Error, Output, Preset, PythonSession, Sandbox, Session};
+use runtime::{Command, Error, HOME, Output, Preset, PythonSession, Sandbox, Session};
 
 use super::complete;
 use super::editor::{Language, Prompt};
-
-/// Where commands start, shown as `~`.
-pub(super) const HOME: &str = "/home/user";
 
 /// A conversation in one language.
 pub(super) struct Conversation {

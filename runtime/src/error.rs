@@ -150,6 +150,31 @@ impl Error {
         }
     }
 
+    /// The path in the sandbox that it is about.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Database(error) => error.path(),
+            Self::Stale { path, .. } | Self::TooLarge { path, .. } | Self::Input { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What it is and each of its causes, most general first. Causes that the text before them says already are left out.
+    #[must_use]
+    pub fn causes(&self) -> Vec<String> {
+        let mut said = vec![self.to_string()];
+        let mut cause = std::error::Error::source(self);
+        while let Some(source) = cause {
+            let text = source.to_string();
+            if said.last().is_none_or(|last| !last.ends_with(&text)) {
+                said.push(text);
+            }
+            cause = source.source();
+        }
+        said
+    }
+
     /// What to do about it, when there is something to do.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -39,8 +39,8 @@ pub use limits::{LimitReached, Usage};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use sandbox::agent;
 pub use sandbox::{
-    Builder, Child, ChildOutput, ChildStdin, Command, Content, ExitStatus, FilePage, Files, Found, Killer, Kv, KvEntry, Mount,
-    Output, Package, Packages, Python, PythonSession, Sandbox, Session, Stream, Summary,
+    Builder, Child, ChildOutput, ChildStdin, Command, Content, ExitStatus, FilePage, Files, Found, HOME, Killer, Kv, KvEntry,
+    Mount, Output, Package, Packages, Python, PythonSession, Sandbox, Session, Stream, Summary,
 };
 pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, KeyPage, NewFile, Stat, Violation};
 pub use tools::{Tool, ToolContext};

@@ -36,7 +36,7 @@ use crate::tools::{Tool, Tools};
 use crate::vfs::{Device, Scope, View};
 use crate::{Error, LimitReached};
 
-pub use builder::{Builder, Python};
+pub use builder::{Builder, HOME, Python};
 pub use child::{Child, ChildOutput, ChildStdin, Killer};
 use command::Stdin;
 pub use command::{Command, Stream};

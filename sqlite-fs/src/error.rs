@@ -370,6 +370,15 @@ impl Error {
         }
     }
 
+    /// The same failure as part of another operation: `cannot copy`, where copying began with looking.
+    #[must_use]
+    pub fn during(self, operation: &'static str) -> Self {
+        match self {
+            Self::Fs { path, source, .. } => Self::Fs { operation, path, source },
+            error => error,
+        }
+    }
+
     /// The Linux error behind it, if a file operation failed.
     #[must_use]
     pub fn fs_error(&self) -> Option<FsError> {

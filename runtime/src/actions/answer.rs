@@ -98,16 +98,8 @@ impl io::Write for Counted {
 
 impl From<Error> for Answer {
     fn from(error: Error) -> Self {
-        let mut text = shortened(format!("error: {error}"), COMPLAINT);
-        let mut cause = std::error::Error::source(&error);
-        while let Some(source) = cause {
-            let said = shortened(source.to_string(), COMPLAINT);
-            // Some errors say their cause themselves.
-            if !text.ends_with(&said) {
-                text.push_str(&format!("\n  caused by: {said}"));
-            }
-            cause = source.source();
-        }
+        let causes = error.causes().into_iter().map(|cause| shortened(cause, COMPLAINT));
+        let mut text = format!("error: {}", causes.collect::<Vec<_>>().join("\n  caused by: "));
         if let Some(hint) = error.hint() {
             text.push_str(&format!("\nhint: {hint}"));
         }

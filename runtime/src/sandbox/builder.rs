@@ -74,7 +74,7 @@ const IMPORT_TIME: Duration = Duration::from_secs(60);
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Where commands start.
-const HOME: &str = "/home/user";
+pub const HOME: &str = "/home/user";
 
 /// The environment of every command. Nothing of the host's gets in (T-ISO-04).
 const ENVIRONMENT: [(&str, &str); 7] = [

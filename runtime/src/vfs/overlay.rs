@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use abi::stat::S_IFDIR;
-use sqlite_fs::path::Resolved;
+use sqlite_fs::path::{Resolved, Tree};
 use sqlite_fs::{Entry, FileType, FsError, Owner, ROOT, Rows, Transaction, Volume};
 
 use super::mounts::{HostId, Mounts};
@@ -295,6 +295,17 @@ impl View<Transaction> {
         Ok(of(one)? == of(other)?)
     }
 
+    fn is_at_or_above(&self, node: Node, mut directory: Node) -> Result<bool, FsError> {
+        let node = self.current(node);
+        loop {
+            directory = self.current(directory);
+            if directory == node || directory == ROOT_NODE {
+                return Ok(directory == node);
+            }
+            directory = self.parent(directory)?;
+        }
+    }
+
     /// Renames when something is mounted somewhere.
     pub(super) fn rename_mounted(
         &self,
@@ -306,8 +317,15 @@ impl View<Transaction> {
         let mounts = self.mounts()?;
         let (node, kind) = from.existing()?;
         may_move(mounts, node)?;
+        // As Linux asks first: nothing goes into itself, and nothing takes the place of a directory that it is in.
+        if kind == FileType::Directory && self.is_at_or_above(node, to.parent)? {
+            return Err(FsError::Invalid);
+        }
         if let Some((target, target_kind)) = to.node {
             may_move(mounts, target)?;
+            if target_kind == FileType::Directory && self.is_at_or_above(target, from.parent)? {
+                return Err(FsError::NotEmpty);
+            }
             match (kind, target_kind) {
                 (FileType::Directory, FileType::Directory) if self.current(target) == self.current(node) => return Ok(()),
                 (FileType::Directory, FileType::Directory) if !self.readdir(target, 0, 1)?.is_empty() => {

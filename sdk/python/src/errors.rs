@@ -6,17 +6,9 @@ use runtime::{Error, FsError};
 
 /// The exception for an error.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(source) = cause {
-        let said = source.to_string();
-        // Some errors say their cause themselves.
-        if !text.ends_with(&said) {
-            text.push_str(&format!(": {said}"));
-        }
-        cause = source.source();
-    }
-    let (errno, path) = (error.fs_error().map(FsError::errno), path(error));
+    let text = error.causes().join(": ");
+    let errno = error.fs_error().map(FsError::errno);
+    let path = error.path().filter(|_| errno.is_some() || matches!(error, Error::Stale { .. })).map(str::to_owned);
     let kind = match error {
         Error::Stale { .. } => "changed",
         Error::Invalid(_) | Error::CommandTooLong { .. } | Error::Limit(_) => "invalid",
@@ -28,14 +20,6 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
 /// The exception of a sandbox that is closed.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {
     made(py, "closed", "the sandbox is closed", None, None, None).unwrap_or_else(|error| error)
-}
-
-fn path(error: &Error) -> Option<String> {
-    match error {
-        Error::Stale { path, .. } => Some(path.clone()),
-        // The library says the path in backticks, and nothing else there.
-        _ => error.fs_error().and_then(|_| error.to_string().split('`').nth(1).map(str::to_owned)),
-    }
 }
 
 fn made(

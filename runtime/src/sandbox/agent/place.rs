@@ -68,11 +68,11 @@ impl Agent<'_> {
             let deleted = match kind {
                 FileType::Directory if request.recursive => delete_all(tree, &path)?,
                 FileType::Directory => {
-                    tree.fs().remove_dir(&path)?;
+                    tree.fs().remove_dir(&path).map_err(|error| error.during("delete"))?;
                     1
                 }
                 _ => {
-                    tree.fs().remove_file(&path)?;
+                    tree.fs().remove_file(&path).map_err(|error| error.during("delete"))?;
                     1
                 }
             };
@@ -103,7 +103,7 @@ impl Agent<'_> {
                 None => false,
             };
             tree.fs().create_parents(&to)?;
-            tree.fs().rename(&from, &to)?;
+            tree.fs().rename(&from, &to).map_err(|error| error.during("move"))?;
             Ok(Moved { from: from.clone(), to: to.clone(), replaced })
         })
     }

@@ -133,7 +133,7 @@ impl Tree<'_, Transaction> {
             Err(error) if error.fs_error() == Some(FsError::Interrupted) => {
                 Err(Error::Invalid(format!("`{top}` has too many entries to delete in time: delete a part of it first")))
             }
-            removed => Ok(removed?),
+            removed => Ok(removed.map_err(|error| error.during("delete"))?),
         }
     }
 }

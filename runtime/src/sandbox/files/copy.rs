@@ -24,7 +24,7 @@ impl Files<'_> {
             let (path, slash) = to.strip_suffix('/').map_or((to, false), |path| (path, true));
             let goes_inside = slash || is_directory(to).unwrap_or(false);
             let to = if goes_inside { format!("{path}/{name}") } else { path.to_owned() };
-            if !(is_directory(from)? && recursive) {
+            if !(is_directory(from).map_err(|error| error.during("copy"))? && recursive) {
                 fs.copy(from, &to)?;
                 return Ok(to);
             }
