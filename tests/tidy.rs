@@ -112,7 +112,7 @@ fn nothing_is_left_unfinished_or_switched_off() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 15] = [
+const DIRECTIONS: [(&str, &[&str]); 18] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
@@ -127,9 +127,23 @@ const DIRECTIONS: [(&str, &[&str]); 15] = [
     ("sandlite-abi", &[]),
     ("sandlite-image", &[]),
     ("sandlite-sys", &["sandlite-abi"]),
-    ("sandlite-shell", &["sandlite-abi", "sandlite-sys", "sandlite-text", "sandlite-utilities"]),
-    ("sandlite-text", &["sandlite-abi", "sandlite-sys"]),
-    ("sandlite-utilities", &["sandlite-abi", "sandlite-sys"]),
+    ("sandlite-common", &["sandlite-sys"]),
+    ("sandlite-pattern", &["sandlite-common"]),
+    ("sandlite-posix-regex", &[]),
+    (
+        "sandlite-shell",
+        &[
+            "sandlite-abi",
+            "sandlite-common",
+            "sandlite-pattern",
+            "sandlite-posix-regex",
+            "sandlite-sys",
+            "sandlite-text",
+            "sandlite-utilities",
+        ],
+    ),
+    ("sandlite-text", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
+    ("sandlite-utilities", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
     ("sandlite-probes", &[]),
 ];
 

@@ -8,13 +8,10 @@ pub mod arith;
 pub mod ast;
 pub mod brace;
 pub mod builtins;
-pub mod bytes;
-pub mod ere;
 pub mod exec;
 pub mod expand;
 pub mod interactive;
 pub mod invoke;
-pub mod pattern;
 mod prepared;
 pub mod print;
 pub mod quote;
@@ -26,6 +23,7 @@ pub mod syntax;
 
 use std::ffi::OsString;
 
+pub use common::bytes;
 pub use prepared::prepare;
 
 /// Runs the program that `args[0]` names: the shell, or a utility.

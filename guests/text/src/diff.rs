@@ -8,10 +8,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 
+use pattern::Fnmatch;
+use posix_regex::{Regex, Syntax};
+
 use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
-use crate::posix::{Regex, Syntax};
-use crate::{glob, time, warn};
+use crate::{time, warn};
 
 const LONG: &[Long] = &[
     ("brief", Value::No, 'q'),
@@ -88,7 +90,7 @@ pub(crate) struct Options {
     suppress_blank_empty: bool,
     width: usize,
     labels: Vec<Vec<u8>>,
-    exclude: Vec<Vec<u8>>,
+    exclude: Vec<Fnmatch>,
     function: Option<Regex>,
     /// How lines of the old file only, of the new one only and of both are written, when that was asked for.
     line_formats: Option<[Vec<u8>; 3]>,
@@ -152,7 +154,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
         given: Vec::new(),
     };
     let pattern = |text: &[u8]| {
-        Regex::new(text, Syntax { lines: true, ..Syntax::default() }).map_err(|message| {
+        Regex::new(text, Syntax { lines: true, utf8: common::locale::utf8(), ..Syntax::default() }).map_err(|message| {
             warn!("diff: {}: {message}", show(text));
             2
         })
@@ -207,7 +209,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
             'p' => options.function = Some(pattern(b"^[[:alpha:]$_]")?),
             'F' => options.function = Some(pattern(&value.unwrap_or_default())?),
             'L' => options.labels.extend(value),
-            'x' => options.exclude.extend(value),
+            'x' => options.exclude.extend(value.as_deref().map(Fnmatch::new)),
             'X' => {
                 let name = value.unwrap_or_default();
                 let text = match io::read_all(&name) {
@@ -217,7 +219,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
                         return Err(2);
                     }
                 };
-                options.exclude.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+                options.exclude.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Fnmatch::new));
             }
             'W' => match value.as_deref().and_then(getopt::size).filter(|width| *width > 0) {
                 Some(width) => options.width = width,
@@ -299,7 +301,7 @@ fn directories(options: &Options, out: &mut Out, first: &[u8], second: &[u8]) ->
     let (Ok(left), Ok(right)) = (entries(first, out), entries(second, out)) else { return 2 };
     let mut status = 0;
     for name in left.union(&right) {
-        if options.exclude.iter().any(|pattern| glob::matches(pattern, name, glob::Options::default())) {
+        if options.exclude.iter().any(|pattern| pattern.matches(name)) {
             continue;
         }
         let (a, b) = (join(first, name), join(second, name));

@@ -5,10 +5,11 @@ mod search;
 use std::ffi::OsString;
 use std::fs;
 
+use pattern::Fnmatch;
+use posix_regex::{Around, Regex, Syntax};
+
 use crate::getopt::{self, Item, Long, Spec, Value};
-use crate::glob;
 use crate::io::{self, Input, Out, show};
-use crate::posix::{Around, Regex, Syntax};
 use crate::warn;
 
 const LONG: &[Long] = &[
@@ -118,8 +119,8 @@ pub(crate) struct Options {
     directories: Directories,
     follow: bool,
     skip_devices: bool,
-    filters: Vec<(bool, Vec<u8>)>,
-    exclude_dirs: Vec<Vec<u8>>,
+    filters: Vec<(bool, Fnmatch)>,
+    exclude_dirs: Vec<Fnmatch>,
     by_line: bool,
     line_buffered: bool,
 }
@@ -189,7 +190,7 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
         color: false,
         eol: b'\n',
         binary: Binary::Message,
-        utf8: io::utf8_locale(),
+        utf8: common::locale::utf8(),
         label: b"(standard input)".to_vec(),
         directories: Directories::Read,
         follow: false,
@@ -308,16 +309,16 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
                 }
                 _ => return Err(usage(None)),
             },
-            '\u{3}' => options.filters.push((false, value)),
-            '\u{8}' => options.filters.push((true, value)),
+            '\u{3}' => options.filters.push((false, Fnmatch::new(&value))),
+            '\u{8}' => options.filters.push((true, Fnmatch::new(&value))),
             '\u{4}' => {
                 let end = value.iter().rposition(|&byte| byte != b'/').map_or(value.len(), |at| at + 1);
-                options.exclude_dirs.push(value[..end].to_vec());
+                options.exclude_dirs.push(Fnmatch::new(&value[..end]));
             }
             '\u{5}' => match io::read_all(&value) {
                 Ok(text) => {
                     let globs = text.split(|&byte| byte == b'\n').filter(|glob| !glob.is_empty());
-                    options.filters.extend(globs.map(|glob| (false, glob.to_vec())));
+                    options.filters.extend(globs.map(|glob| (false, Fnmatch::new(glob))));
                 }
                 Err(error) => {
                     warn!("grep: {}: {}", show(&value), io::strerror(&error));
@@ -524,10 +525,7 @@ impl Run<'_> {
     }
 }
 
-fn name_matches(pattern: &[u8], name: &[u8], operand: bool) -> bool {
-    let options = glob::Options::default();
-    if glob::matches(pattern, name, options) {
-        return true;
-    }
-    operand && (0..name.len()).any(|at| name[at] == b'/' && glob::matches(pattern, &name[at + 1..], options))
+/// Whether a name matches; of an operand, which is a path, also what follows one of its slashes.
+fn name_matches(pattern: &Fnmatch, name: &[u8], operand: bool) -> bool {
+    if operand { pattern.matches_tail(name) } else { pattern.matches(name) }
 }

@@ -56,17 +56,6 @@ pub fn env(name: &str) -> Option<Vec<u8>> {
     std::env::var_os(name).map(OsString::into_encoded_bytes)
 }
 
-/// Whether text is UTF-8 here; only an explicit `C` or `POSIX` locale makes it bytes.
-#[must_use]
-pub fn utf8_locale() -> bool {
-    for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
-        if let Some(value) = env(name).filter(|value| !value.is_empty()) {
-            return value != b"C" && value != b"POSIX";
-        }
-    }
-    true
-}
-
 /// Ends this process: the buffers are the caller's to flush first.
 pub fn exit(status: i32) -> ! {
     std::process::exit(status)

@@ -1,15 +1,19 @@
 //! `rg`: ripgrep's common options on the engine of `grep`.
 
+mod globs;
 mod ignore;
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal as _;
 
+use pattern::fnmatch;
+use posix_regex::{Around, Regex};
+
 use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
-use crate::posix::{Around, Regex};
-use crate::{glob, warn};
+use crate::warn;
+use globs::Filter;
 
 const LONG: &[Long] = &[
     ("after-context", Value::Yes, 'A'),
@@ -85,7 +89,7 @@ struct Options {
     column: bool,
     null: bool,
     silent: bool,
-    globs: Vec<(bool, Vec<u8>)>,
+    globs: Vec<Filter>,
     types: Vec<Vec<u8>>,
     not_types: Vec<Vec<u8>>,
     replace: Option<Vec<u8>>,
@@ -148,10 +152,7 @@ pub fn rg(args: Vec<OsString>) -> i32 {
                 }
             },
             'F' => fixed = true,
-            'g' => match value.strip_prefix(b"!") {
-                Some(pattern) => options.globs.push((false, pattern.to_vec())),
-                None => options.globs.push((true, value)),
-            },
+            'g' => options.globs.push(Filter::new(&value)),
             'H' => options.filename = Some(true),
             'I' => options.filename = Some(false),
             'i' => ignore_case = true,
@@ -215,7 +216,7 @@ pub fn rg(args: Vec<OsString>) -> i32 {
         None
     } else {
         let joined =
-            patterns.iter().map(|pattern| if fixed { regex_syntax::escape(&show(pattern)) } else { show(pattern).into_owned() });
+            patterns.iter().map(|pattern| if fixed { posix_regex::escape(&show(pattern)) } else { show(pattern).into_owned() });
         let joined = joined
             .map(|pattern| if patterns.len() > 1 { format!("(?:{pattern})") } else { pattern })
             .collect::<Vec<_>>()
@@ -351,26 +352,22 @@ impl Run<'_> {
     }
 
     fn excluded_directory(&self, name: &[u8], label: &[u8]) -> bool {
-        self.options
-            .globs
-            .iter()
-            .any(|(include, pattern)| !include && glob_matches(pattern.strip_suffix(b"/").unwrap_or(pattern), name, label))
+        self.options.globs.iter().any(|filter| !filter.include && filter.directories.matches(name, label))
     }
 
     fn wanted(&self, name: &[u8], label: &[u8]) -> bool {
         let of_type = |kind: &Vec<u8>| {
-            ignore::type_globs(&show(kind))
-                .iter()
-                .any(|pattern| glob::matches(pattern.as_bytes(), name, glob::Options::default()))
+            let globs = ignore::type_globs(&show(kind));
+            globs.iter().any(|glob| fnmatch(glob.as_bytes(), name, pattern::Options::default()))
         };
         if !self.options.types.is_empty() && !self.options.types.iter().any(of_type) || self.options.not_types.iter().any(of_type)
         {
             return false;
         }
-        let mut wanted = !self.options.globs.iter().any(|glob| glob.0);
-        for (include, pattern) in &self.options.globs {
-            if glob_matches(pattern, name, label) {
-                wanted = *include;
+        let mut wanted = !self.options.globs.iter().any(|filter| filter.include);
+        for filter in &self.options.globs {
+            if filter.files.matches(name, label) {
+                wanted = filter.include;
             }
         }
         wanted
@@ -406,7 +403,7 @@ impl Run<'_> {
             if regex.is_match(line) != options.invert {
                 selected.push(index);
                 if options.count_matches {
-                    matches += spans(regex, line).len();
+                    matches += regex.matches(line).len();
                 }
                 if options.max_count == Some(selected.len()) || options.quiet || options.files_with || binary && !options.count {
                     break;
@@ -480,7 +477,7 @@ impl Run<'_> {
     fn selected_line(&mut self, label: &[u8], index: usize, line: &[u8], regex: &Regex) {
         let options = self.options;
         if options.only_matching && !options.invert {
-            for (from, to) in spans(regex, line) {
+            for (from, to) in regex.matches(line) {
                 let text = match &options.replace {
                     Some(with) => replaced(regex, &line[from..to], with),
                     None => line[from..to].to_vec(),
@@ -517,31 +514,6 @@ impl Run<'_> {
         self.out.put(text);
         self.out.byte(b'\n');
     }
-}
-
-fn glob_matches(pattern: &[u8], name: &[u8], label: &[u8]) -> bool {
-    let path = glob::Options { pathname: true, ..glob::Options::default() };
-    if !pattern.contains(&b'/') {
-        return glob::braces(pattern).iter().any(|pattern| glob::matches(pattern, name, glob::Options::default()));
-    }
-    let pattern = pattern.strip_prefix(b"/").unwrap_or(pattern);
-    glob::braces(pattern).iter().any(|pattern| {
-        glob::matches(pattern, label, path)
-            || memchr::memmem::find(pattern, b"**").is_some() && ignore::double_star(pattern, label)
-    })
-}
-
-fn spans(regex: &Regex, line: &[u8]) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at <= line.len() {
-        let Some((from, to)) = regex.find_at(line, at) else { break };
-        if from < to {
-            found.push((from, to));
-        }
-        at = if to > from { to } else { to + 1 };
-    }
-    found
 }
 
 fn replaced(regex: &Regex, line: &[u8], with: &[u8]) -> Vec<u8> {

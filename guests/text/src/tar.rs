@@ -9,11 +9,13 @@ mod unpack;
 use std::ffi::OsString;
 use std::io::Read;
 
+use pattern::Fnmatch;
+
 use crate::accounts::Accounts;
 use crate::compress::Format;
 use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
-use crate::{glob, warn};
+use crate::warn;
 use header::Member;
 
 const LONG: &[Long] = &[
@@ -399,15 +401,14 @@ impl Options {
     }
 
     fn excluded(&self, name: &[u8]) -> bool {
-        let options = glob::Options { leading_dir: true, ..glob::Options::default() };
+        let options = pattern::Options { leading_dir: true, ..pattern::Options::default() };
         self.exclude.iter().any(|pattern| {
             let pattern = pattern.strip_suffix(b"/").unwrap_or(pattern);
             if !self.patterns {
                 let inside = |name: &[u8]| name.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
                 return inside(name) || (0..name.len()).any(|at| name[at] == b'/' && inside(&name[at + 1..]));
             }
-            glob::matches(pattern, name, options)
-                || (0..name.len()).any(|at| name[at] == b'/' && glob::matches(pattern, &name[at + 1..], options))
+            Fnmatch::with(pattern, options).matches_tail(name)
         })
     }
 }

@@ -5,9 +5,11 @@ mod format;
 use std::ffi::OsString;
 use std::fs;
 
+use pattern::fnmatch;
+
 use crate::getopt::{self, Item, Spec};
 use crate::io::{self, Out, show};
-use crate::{glob, time, warn};
+use crate::{time, warn};
 use format::Member;
 
 fn seconds(stat: &sys::Stat) -> i64 {
@@ -92,7 +94,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         let stored = path.strip_prefix(b"./").unwrap_or(&path).to_vec();
         let start = stored.iter().position(|&byte| byte != b'/').unwrap_or(0);
         let mut name = stored[start..].to_vec();
-        if exclude.iter().any(|pattern| glob::matches(pattern, &name, glob::Options::default())) {
+        if exclude.iter().any(|pattern| fnmatch(pattern, &name, pattern::Options::default())) {
             continue;
         }
         let Ok(stat) = sys::stat(&io::path(&path), true) else { continue };
@@ -169,7 +171,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
 
 /// `zip -d`: takes members out.
 fn take_out(archive: &[u8], mut members: Vec<Member>, names: &[Vec<u8>], quiet: bool, out: &mut Out) -> i32 {
-    let named = |pattern: &[u8], member: &Member| glob::matches(pattern, &member.name, glob::Options::default());
+    let named = |pattern: &[u8], member: &Member| fnmatch(pattern, &member.name, pattern::Options::default());
     for name in names.iter().filter(|name| !members.iter().any(|member| named(name, member))) {
         out.put(format!("\tzip warning: name not matched: {}\n", show(name)).as_bytes());
     }
@@ -317,7 +319,7 @@ pub fn unzip(args: Vec<OsString>) -> i32 {
 
 impl Unzip {
     fn takes(&self, name: &[u8]) -> bool {
-        let any = |patterns: &[Vec<u8>]| patterns.iter().any(|pattern| glob::matches(pattern, name, glob::Options::default()));
+        let any = |patterns: &[Vec<u8>]| patterns.iter().any(|pattern| fnmatch(pattern, name, pattern::Options::default()));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.exclude)
     }
 

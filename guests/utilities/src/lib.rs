@@ -9,7 +9,6 @@ mod archive;
 mod basic;
 mod date;
 mod files;
-mod glob;
 mod identity;
 mod number;
 mod options;

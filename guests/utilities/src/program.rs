@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+pub use common::locale::utf8;
 use sys::OpenFlags;
 
 use crate::quote;
@@ -89,19 +90,6 @@ pub fn missing_operand(after: Option<&OsString>) -> i32 {
 /// The complaint about an operand too many.
 pub fn extra_operand(operand: &OsStr) -> i32 {
     usage(format!("extra operand {}", quote::plain(operand)))
-}
-
-/// Whether the locale's characters are UTF-8; otherwise they are bytes.
-pub fn utf8() -> bool {
-    static UTF8: OnceLock<bool> = OnceLock::new();
-    *UTF8.get_or_init(|| {
-        let value =
-            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        value.is_some_and(|value| {
-            let value = value.to_ascii_lowercase();
-            value.contains("utf-8") || value.contains("utf8")
-        })
-    })
 }
 
 /// Standard output: blocks when nobody watches, lines on a terminal. A failed write ends the process.

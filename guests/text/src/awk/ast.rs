@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::value::Text;
-use crate::posix::Regex;
+use posix_regex::Regex;
 
 /// A variable: where it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -299,7 +299,7 @@ fn now() -> i64 {
 }
 
 fn change_case(text: &[u8], upper: bool) -> Vec<u8> {
-    if text.is_ascii() || !crate::io::utf8_locale() {
+    if text.is_ascii() || !common::locale::utf8() {
         return if upper { text.to_ascii_uppercase() } else { text.to_ascii_lowercase() };
     }
     let mut out = Vec::with_capacity(text.len());

@@ -108,7 +108,7 @@ fn character(value: &Value) -> Vec<u8> {
         Value::Str(_) => None,
     };
     match code {
-        Some(code) if code >= 128.0 && crate::io::utf8_locale() => match char::from_u32(code as u32) {
+        Some(code) if code >= 128.0 && common::locale::utf8() => match char::from_u32(code as u32) {
             Some(char) => char.to_string().into_bytes(),
             None => vec![code as u8],
         },
@@ -122,7 +122,7 @@ fn character(value: &Value) -> Vec<u8> {
 
 /// The first `count` characters.
 fn cut(text: &[u8], count: usize) -> &[u8] {
-    if text.is_ascii() || !crate::io::utf8_locale() {
+    if text.is_ascii() || !common::locale::utf8() {
         return &text[..count.min(text.len())];
     }
     let mut at = 0;
@@ -136,7 +136,7 @@ fn cut(text: &[u8], count: usize) -> &[u8] {
 }
 
 fn pad(out: &mut Vec<u8>, text: &[u8], spec: &Spec) {
-    let width = if text.is_ascii() || !crate::io::utf8_locale() { text.len() } else { crate::utf8::count(text) };
+    let width = if text.is_ascii() || !common::locale::utf8() { text.len() } else { crate::utf8::count(text) };
     let fill = spec.width.saturating_sub(width);
     if !spec.left {
         out.extend(std::iter::repeat_n(b' ', fill));

@@ -12,8 +12,8 @@ use super::record::{Reader, Record, Separator, Splitter};
 use super::streams::Streams;
 use super::value::{ArrayRef, Text, Value, to_number};
 use crate::io::{self, Input, show};
-use crate::posix::{Regex, Syntax};
 use crate::warn;
+use posix_regex::{Regex, Syntax};
 
 /// What a variable holds.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ pub(super) fn run(program: &Program, assignments: &[Vec<u8>], operands: Vec<Vec<
         main_done: false,
         skip_file: false,
         failed: false,
-        utf8: io::utf8_locale(),
+        utf8: common::locale::utf8(),
         line: Vec::new(),
         exiting: false,
         in_end: false,

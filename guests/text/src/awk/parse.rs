@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::ast::{Case, Expr, Function, Pattern, Place, Program, Redirect, Special, Stmt, Var};
 use super::lex::{Lexer, Token};
-use crate::posix::{Regex, Syntax};
+use posix_regex::{Regex, Syntax};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
@@ -29,7 +29,7 @@ pub(super) struct Parser {
 
 /// Syntax of awk's patterns.
 pub(super) fn syntax() -> Syntax {
-    Syntax { extended: true, awk: true, escapes: true, ..Syntax::default() }
+    Syntax { extended: true, awk: true, escapes: true, utf8: common::locale::utf8(), ..Syntax::default() }
 }
 
 pub(super) fn parse(text: Vec<u8>) -> Result<Program> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::value::{Text, Value};
 use crate::io::{BLOCK, read_some};
-use crate::posix::Regex;
+use posix_regex::Regex;
 
 /// What ends a record.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ impl Splitter {
                 if at >= text.len() {
                     return None;
                 }
-                let end = at + if crate::io::utf8_locale() { crate::utf8::length(&text[at..]) } else { 1 };
+                let end = at + if common::locale::utf8() { crate::utf8::length(&text[at..]) } else { 1 };
                 Some(((at, end), end))
             }
             Self::Pattern(regex) => {

@@ -6,8 +6,8 @@ use super::ast::{Expr, Place};
 use super::interp::{Cell, Interp, known};
 use super::record::Splitter;
 use super::value::{Text, Value};
-use crate::posix::{Regex, Span};
 use crate::utf8;
+use posix_regex::{Regex, Span};
 
 enum Piece {
     Text(Vec<u8>),

@@ -7,7 +7,7 @@ use super::parse::{Access, Expr, Options, Time};
 use super::printf::{self, Format, Piece};
 use super::{Entry, stat};
 use crate::io::{self, Out, show};
-use crate::{accounts, glob, process, warn};
+use crate::{accounts, process, warn};
 
 /// Bytes of arguments collected for one command of `-exec … +`.
 const BATCH_BYTES: usize = 128 * 1024;
@@ -109,14 +109,11 @@ impl<'a> Eval<'a> {
     }
 
     fn matches(&self, expr: &Expr, entry: &Entry) -> bool {
-        let fold = |ignore_case: bool| glob::Options { ignore_case, ..glob::Options::default() };
         let stat_is = |test: &dyn Fn(&sys::Stat) -> bool| entry.stat().is_some_and(test);
         match expr {
-            Expr::Name(pattern, ignore_case) => glob::matches(pattern, entry.name(), fold(*ignore_case)),
-            Expr::Path(pattern, ignore_case) => glob::matches(pattern, &entry.path, fold(*ignore_case)),
-            Expr::LinkName(pattern, ignore_case) => {
-                entry.kind == sys::stat::S_IFLNK && glob::matches(pattern, &link_target(entry), fold(*ignore_case))
-            }
+            Expr::Name(pattern) => pattern.matches(entry.name()),
+            Expr::Path(pattern) => pattern.matches(&entry.path),
+            Expr::LinkName(pattern) => entry.kind == sys::stat::S_IFLNK && pattern.matches(&link_target(entry)),
             Expr::Regex(regex) => regex.is_match(&entry.path),
             Expr::Type(kinds, other_way) => {
                 let kind = if *other_way {

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use pattern::Fnmatch;
+use posix_regex::{Around, Regex, Syntax};
+
 use super::date;
 use super::printf::Format;
 use crate::accounts::{self, Accounts};
 use crate::getopt;
 use crate::io::{self, show};
-use crate::posix::{Around, Regex, Syntax};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -59,9 +61,9 @@ pub(super) enum Expr {
     Not(Box<Expr>),
     True,
     False,
-    Name(Vec<u8>, bool),
-    Path(Vec<u8>, bool),
-    LinkName(Vec<u8>, bool),
+    Name(Fnmatch),
+    Path(Fnmatch),
+    LinkName(Fnmatch),
     Regex(Rc<Regex>),
     Type(Vec<u8>, bool),
     Size(Count, u64),
@@ -287,12 +289,12 @@ impl Parser<'_> {
         self.acts |= acts && name != "-quit";
         const MINUTE: i128 = 60_000_000_000;
         Ok(match name.as_str() {
-            "-name" => Expr::Name(self.value(&name)?, false),
-            "-iname" => Expr::Name(self.value(&name)?, true),
-            "-path" | "-wholename" => Expr::Path(self.value(&name)?, false),
-            "-ipath" | "-iwholename" => Expr::Path(self.value(&name)?, true),
-            "-lname" => Expr::LinkName(self.value(&name)?, false),
-            "-ilname" => Expr::LinkName(self.value(&name)?, true),
+            "-name" => Expr::Name(self.glob(&name, false)?),
+            "-iname" => Expr::Name(self.glob(&name, true)?),
+            "-path" | "-wholename" => Expr::Path(self.glob(&name, false)?),
+            "-ipath" | "-iwholename" => Expr::Path(self.glob(&name, true)?),
+            "-lname" => Expr::LinkName(self.glob(&name, false)?),
+            "-ilname" => Expr::LinkName(self.glob(&name, true)?),
             "-regex" | "-iregex" => self.regex(&name)?,
             "-regextype" => {
                 let kind = self.text(&name)?;
@@ -449,13 +451,18 @@ impl Parser<'_> {
         }))
     }
 
+    fn glob(&mut self, name: &str, ignore_case: bool) -> Result<Fnmatch> {
+        Ok(Fnmatch::with(&self.value(name)?, pattern::Options { ignore_case, ..pattern::Options::default() }))
+    }
+
     fn regex(&mut self, name: &str) -> Result<Expr> {
         let pattern = self.value(name)?;
         let (pattern, extended) = match self.options.extended {
             Some(extended) => (pattern, extended),
-            None => (from_emacs(&pattern), false),
+            None => (posix_regex::from_emacs(&pattern), false),
         };
-        let syntax = Syntax { extended, ignore_case: name == "-iregex", ..Syntax::default() };
+        let utf8 = common::locale::utf8();
+        let syntax = Syntax { extended, ignore_case: name == "-iregex", utf8, ..Syntax::default() };
         let regex = Regex::any_of(&[pattern], syntax, Around::Line)?;
         Ok(Expr::Regex(Rc::new(regex)))
     }
@@ -528,37 +535,4 @@ fn count(text: &str) -> Option<Count> {
         b'-' => Count::Less(value),
         _ => Count::Exactly(value),
     })
-}
-
-/// Emacs syntax differs from the basic one in `+` and `?` being operators.
-fn from_emacs(pattern: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(pattern.len() + 8);
-    let mut at = 0;
-    while at < pattern.len() {
-        let byte = pattern[at];
-        at += 1;
-        match byte {
-            b'\\' if at < pattern.len() => {
-                if !matches!(pattern[at], b'+' | b'?') {
-                    out.push(b'\\');
-                }
-                out.push(pattern[at]);
-                at += 1;
-            }
-            b'+' | b'?' => {
-                out.push(b'\\');
-                out.push(byte);
-            }
-            b'[' => {
-                out.push(b'[');
-                let first = at;
-                while at < pattern.len() && (pattern[at] != b']' || at == first || at == first + 1 && pattern[first] == b'^') {
-                    out.push(pattern[at]);
-                    at += 1;
-                }
-            }
-            _ => out.push(byte),
-        }
-    }
-    out
 }

@@ -6,8 +6,8 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use super::{Binary, Options};
 use crate::io::{Out, read_some};
-use crate::posix::Regex;
 use crate::warn;
+use posix_regex::Regex;
 
 /// Bytes read at once: large enough that the search, not the reading, is the work.
 const BUFFER: usize = 256 * 1024;

@@ -1,14 +1,13 @@
 //! `.gitignore`, `.ignore` and `.rgignore`, and what file types are called.
 
-use crate::glob;
+use super::globs::Glob;
 use crate::io;
 
 struct Rule {
     directory: Vec<u8>,
-    pattern: Vec<u8>,
+    glob: Glob,
     negated: bool,
     only_directories: bool,
-    anchored: bool,
 }
 
 /// The rules of all directories above the one being read.
@@ -29,9 +28,7 @@ impl Rules {
                 }
                 let (negated, line) = line.strip_prefix(b"!").map_or((false, line), |rest| (true, rest));
                 let (only_directories, line) = line.strip_suffix(b"/").map_or((false, line), |rest| (true, rest));
-                let anchored = line.contains(&b'/');
-                let pattern = line.strip_prefix(b"/").unwrap_or(line).to_vec();
-                self.0.push(Rule { directory: directory.to_vec(), pattern, negated, only_directories, anchored });
+                self.0.push(Rule { directory: directory.to_vec(), glob: Glob::new(line), negated, only_directories });
             }
         }
         self.0.len() - before
@@ -51,29 +48,11 @@ impl Rules {
             let Some(relative) = path.strip_prefix(rule.directory.as_slice()) else { continue };
             let relative = relative.strip_prefix(b"/").unwrap_or(relative);
             let name = crate::find::base_name(relative);
-            let matched = if rule.anchored {
-                let options = glob::Options { pathname: true, ..glob::Options::default() };
-                glob::matches(&rule.pattern, relative, options)
-                    || memchr::memmem::find(&rule.pattern, b"**").is_some() && double_star(&rule.pattern, relative)
-            } else {
-                glob::matches(&rule.pattern, name, glob::Options::default())
-            };
-            if matched {
+            if rule.glob.matches(name, relative) {
                 return !rule.negated;
             }
         }
         false
-    }
-}
-
-/// Patterns with `**`, which stands for any number of directories, none included.
-pub(super) fn double_star(pattern: &[u8], path: &[u8]) -> bool {
-    if glob::matches(pattern, path, glob::Options::default()) {
-        return true;
-    }
-    match memchr::memmem::find(pattern, b"**/") {
-        Some(at) => double_star(&[&pattern[..at], &pattern[at + 3..]].concat(), path),
-        None => false,
     }
 }
 

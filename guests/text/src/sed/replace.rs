@@ -1,6 +1,6 @@
 //! The right side of `s`: groups, escapes and case changes.
 
-use crate::posix::Span;
+use posix_regex::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {

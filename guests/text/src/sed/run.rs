@@ -10,8 +10,8 @@ use super::Options;
 use super::input::{Next, Stream};
 use super::script::{Address, Command, Pattern, Program};
 use crate::io::{self, Input, Lines, Out, show};
-use crate::posix::{Regex, Span};
 use crate::warn;
+use posix_regex::{Regex, Span};
 
 enum Target {
     Stdout,

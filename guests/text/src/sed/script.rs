@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::replace::Replacement;
 use super::{Chunk, Options};
 use crate::io::show;
-use crate::posix::{Regex, Syntax};
+use posix_regex::{Regex, Syntax};
 
 /// A pattern; `None` is the empty one, which stands for the last pattern used.
 pub(super) type Pattern = Option<Rc<Regex>>;
@@ -299,6 +299,7 @@ impl Parser<'_> {
             multiline,
             escapes: true,
             strict_repeat: true,
+            utf8: common::locale::utf8(),
             ..Syntax::default()
         };
         match Regex::new(pattern, syntax) {

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 
+use pattern::Fnmatch;
+
 use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out};
-use crate::{accounts, glob, warn};
+use crate::{accounts, warn};
 
 struct Options {
     all: bool,
@@ -22,8 +24,8 @@ struct Options {
     no_report: bool,
     ascii: bool,
     level: usize,
-    include: Vec<Vec<u8>>,
-    ignore: Vec<Vec<u8>>,
+    include: Vec<Fnmatch>,
+    ignore: Vec<Fnmatch>,
 }
 
 const LONG: &[Long] = &[
@@ -65,7 +67,7 @@ pub fn tree(args: Vec<OsString>) -> i32 {
         ignore: Vec::new(),
     };
     let patterns =
-        |value: Option<Vec<u8>>| value.unwrap_or_default().split(|&byte| byte == b'|').map(<[u8]>::to_vec).collect::<Vec<_>>();
+        |value: Option<Vec<u8>>| value.unwrap_or_default().split(|&byte| byte == b'|').map(Fnmatch::new).collect::<Vec<_>>();
     let mut roots = Vec::new();
     for item in items {
         match item {
@@ -143,9 +145,7 @@ struct Entry {
 impl Drawing<'_> {
     fn entries(&self, directory: &[u8], depth: usize) -> Vec<Entry> {
         let options = self.options;
-        let matches = |patterns: &[Vec<u8>], name: &[u8]| {
-            patterns.iter().any(|pattern| glob::matches(pattern, name, glob::Options::default()))
-        };
+        let matches = |patterns: &[Fnmatch], name: &[u8]| patterns.iter().any(|pattern| pattern.matches(name));
         let mut entries: Vec<Entry> = fs::read_dir(io::path(directory))
             .into_iter()
             .flatten()

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::header::{self, Member};
 use super::{Options, open, pack};
 use crate::io::{self, Out, show};
-use crate::{glob, warn};
+use crate::warn;
 
 /// A member and where its bytes are in the archive: heads, then content.
 struct Piece {
@@ -62,8 +62,8 @@ fn pieces(archive: &[u8]) -> Result<Vec<Piece>, &'static str> {
 fn names(options: &Options, operand: &[u8], name: &[u8]) -> bool {
     let (operand, bare) = (operand.strip_suffix(b"/").unwrap_or(operand), name.strip_suffix(b"/").unwrap_or(name));
     let inside = bare.strip_prefix(operand).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
-    let pattern = glob::Options { leading_dir: true, ..glob::Options::default() };
-    inside || options.wildcards && glob::matches(operand, bare, pattern)
+    let pattern = pattern::Options { leading_dir: true, ..pattern::Options::default() };
+    inside || options.wildcards && pattern::fnmatch(operand, bare, pattern)
 }
 
 /// Says which operands named nothing; the status.

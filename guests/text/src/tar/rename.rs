@@ -1,6 +1,6 @@
 //! `--transform='s/old/new/'`: member names changed as sed's `s` would.
 
-use crate::posix::{Regex, Span, Syntax};
+use posix_regex::{Regex, Span, Syntax};
 
 /// One `s` command.
 #[derive(Debug)]
@@ -75,7 +75,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<Rename>, String> {
         let (pattern, following) = until(following, *delimiter)?;
         let (replacement, following) = until(following, *delimiter)?;
         let end = following.iter().position(|&byte| byte == b';').unwrap_or(following.len());
-        let (mut syntax, mut global, mut from, mut scopes) = (Syntax::default(), false, 0, usual);
+        let mut syntax = Syntax { utf8: common::locale::utf8(), ..Syntax::default() };
+        let (mut global, mut from, mut scopes) = (false, 0, usual);
         for flag in &following[..end] {
             match flag {
                 b'g' => global = true,

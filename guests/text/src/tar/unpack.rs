@@ -7,7 +7,7 @@ use super::header::{self, Member};
 use super::rename::Scope;
 use super::{Options, long_line, open};
 use crate::io::{self, Out, show};
-use crate::{glob, warn};
+use crate::warn;
 
 pub(super) fn unpack(options: &Options, list: bool) -> i32 {
     let archive = match open(options) {
@@ -158,8 +158,8 @@ impl Unpacking<'_> {
         for (index, (_, operand)) in self.options.operands.iter().enumerate() {
             let operand = operand.strip_suffix(b"/").unwrap_or(operand);
             let inside = bare.strip_prefix(operand).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
-            let options = glob::Options { leading_dir: true, ..glob::Options::default() };
-            if inside || self.options.wildcards && glob::matches(operand, bare, options) {
+            let options = pattern::Options { leading_dir: true, ..pattern::Options::default() };
+            if inside || self.options.wildcards && pattern::fnmatch(operand, bare, options) {
                 self.used[index] = true;
                 wanted = true;
             }

@@ -1,9 +1,9 @@
 //! `du` and `df`: how much room files take.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::Path;
 
+use pattern::Fnmatch;
 use sys::Stat;
 use sys::stat::S_IFDIR;
 
@@ -64,7 +64,7 @@ struct Job {
     one_system: bool,
     threshold: i128,
     time: Option<(char, String)>,
-    exclude: Vec<OsString>,
+    exclude: Vec<Fnmatch>,
     end: u8,
     seen: HashSet<(u64, u64)>,
     status: i32,
@@ -105,11 +105,10 @@ fn settings(given: &Given) -> Result<Job, i32> {
             'I' => job.scale = Scale::Human(1000),
             'k' => job.scale = Scale::Blocks(1024),
             'm' => job.scale = Scale::Blocks(1 << 20),
-            'e' => job.exclude.push(value.clone()),
+            'e' => job.exclude.push(Fnmatch::new(bytes(value))),
             'X' => {
                 let list = read_all(value).map_err(|error| fail(format!("{}: {}", quote::maybe(value), sys::message(&error))))?;
-                job.exclude
-                    .extend(list.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(|line| os(line.to_vec())));
+                job.exclude.extend(list.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Fnmatch::new));
             }
             't' => {
                 let (sign, digits) = text.strip_prefix('-').map_or((1, text.as_ref()), |digits| (-1, digits));
@@ -206,11 +205,7 @@ impl Job {
     fn walk(&mut self, path: &Path, stat: &Stat, depth: usize, device: u64) -> Option<Usage> {
         let name = bytes(path.as_os_str());
         let base = crate::basic::last_component(name);
-        if self
-            .exclude
-            .iter()
-            .any(|pattern| crate::glob::matches(bytes(pattern), base, false) || crate::glob::matches(bytes(pattern), name, false))
-        {
+        if self.exclude.iter().any(|pattern| pattern.matches(base) || pattern.matches(name)) {
             return None;
         }
         if self.one_system && stat.dev != device {

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
+use posix_regex::{Regex, Syntax};
+
 use crate::program::{Args, Outcome, Output, bytes, fail, name, set_failure, usage, utf8};
 use crate::quote;
 
@@ -239,97 +241,18 @@ fn shown(value: Option<i128>) -> Result<Value, i32> {
 
 /// What a pattern, anchored at the start, takes: its first group, or how many characters.
 fn matched(text: &[u8], pattern: &[u8]) -> Result<Value, i32> {
-    let translated = translate(&String::from_utf8_lossy(pattern)).map_err(fail)?;
-    let regex = regex::bytes::RegexBuilder::new(&format!("^(?:{translated})"))
-        .unicode(false)
-        .dot_matches_new_line(true)
-        .build()
-        .map_err(|_| fail("Invalid preceding regular expression"))?;
-    let groups = regex.captures_len() > 1;
-    Ok(match regex.captures(text) {
-        Some(captures) if groups => captures.get(1).map(|group| group.as_bytes().to_vec()).unwrap_or_default(),
-        Some(captures) => captures.get(0).map_or(0, |whole| characters(whole.as_bytes()).len()).to_string().into_bytes(),
-        None if groups => Vec::new(),
-        None => b"0".to_vec(),
+    let syntax = Syntax { library: true, utf8: utf8(), ..Syntax::default() };
+    let regex = Regex::new(pattern, syntax).map_err(fail)?;
+    let mut groups = Vec::new();
+    // Of all matches the leftmost is found: where another begins there is none at the start.
+    let matched = regex.captures_at(text, 0, &mut groups) && matches!(groups.first(), Some(Some((0, _))));
+    let taken = |group: usize| groups.get(group).copied().flatten().and_then(|(start, end)| text.get(start..end));
+    Ok(match (matched, regex.groups() > 0) {
+        (true, true) => taken(1).unwrap_or_default().to_vec(),
+        (true, false) => taken(0).map_or(0, |whole| characters(whole).len()).to_string().into_bytes(),
+        (false, true) => Vec::new(),
+        (false, false) => b"0".to_vec(),
     })
-}
-
-/// A basic regular expression in the words of the `regex` crate.
-pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
-    let mut out = String::new();
-    let mut chars = pattern.chars().peekable();
-    // Where a `*` would be an ordinary character.
-    let mut start = true;
-    let mut depth = 0;
-    while let Some(c) = chars.next() {
-        let was_start = std::mem::replace(&mut start, false);
-        match c {
-            '\\' => match chars.next() {
-                None => return Err("Trailing backslash"),
-                Some('(') => {
-                    depth += 1;
-                    out.push('(');
-                    start = true;
-                }
-                Some(')') if depth == 0 => return Err("Unmatched ) or \\)"),
-                Some(')') => {
-                    depth -= 1;
-                    out.push(')');
-                }
-                Some(brace @ ('{' | '}')) => out.push(brace),
-                Some('|') => {
-                    out.push('|');
-                    start = true;
-                }
-                Some(repeat @ ('+' | '?')) => out.push(repeat),
-                Some(class @ ('w' | 'W' | 's' | 'S' | 'b' | 'B')) => {
-                    out.push('\\');
-                    out.push(class);
-                }
-                Some('1'..='9') => return Err("Invalid back reference"),
-                Some(other) => out.push_str(&regex::escape(&other.to_string())),
-            },
-            '*' if was_start => out.push_str("\\*"),
-            '*' | '.' => out.push(c),
-            '^' if was_start => {
-                out.push('^');
-                start = true;
-            }
-            '$' if chars.peek().is_none() => out.push('$'),
-            '[' => {
-                out.push('[');
-                if chars.peek() == Some(&'^') {
-                    out.push('^');
-                    chars.next();
-                }
-                let mut first = true;
-                loop {
-                    match chars.next() {
-                        None => return Err("Unmatched [, [^, [:, [., or [="),
-                        Some(']') if !first => break,
-                        Some('[') if chars.peek() == Some(&':') => {
-                            out.push('[');
-                            for inner in chars.by_ref() {
-                                out.push(inner);
-                                if inner == ']' {
-                                    break;
-                                }
-                            }
-                        }
-                        Some(special @ ('[' | ']' | '\\' | '&' | '~')) => {
-                            out.push('\\');
-                            out.push(special);
-                        }
-                        Some(other) => out.push(other),
-                    }
-                    first = false;
-                }
-                out.push(']');
-            }
-            other => out.push_str(&regex::escape(&other.to_string())),
-        }
-    }
-    if depth > 0 { Err("Unmatched ( or \\(") } else { Ok(out) }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use std::num::IntErrorKind;
 
+use posix_regex::{Regex, Syntax};
+
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, bytes, fail, open, or_stdin, usage, warn_file};
+use crate::program::{Args, Lines, Outcome, Output, bytes, fail, open, or_stdin, usage, utf8, warn_file};
 use crate::quote;
 
 /// Which lines of a section have numbers.
@@ -11,7 +13,7 @@ enum Style {
     All,
     Filled,
     None,
-    Matching(regex::bytes::Regex),
+    Matching(Regex),
 }
 
 fn style(text: &std::ffi::OsStr, section: &str) -> Result<Style, i32> {
@@ -20,9 +22,8 @@ fn style(text: &std::ffi::OsStr, section: &str) -> Result<Style, i32> {
         b"t" => Ok(Style::Filled),
         b"n" => Ok(Style::None),
         [b'p', pattern @ ..] => {
-            let translated = super::expr::translate(&String::from_utf8_lossy(pattern)).map_err(fail)?;
-            let regex = regex::bytes::Regex::new(&translated).map_err(|_| fail("Invalid regular expression"))?;
-            Ok(Style::Matching(regex))
+            let syntax = Syntax { library: true, utf8: utf8(), ..Syntax::default() };
+            Ok(Style::Matching(Regex::new(pattern, syntax).map_err(fail)?))
         }
         _ => Err(usage(format!("invalid {section} numbering style: {}", quote::plain(text)))),
     }

@@ -8,7 +8,7 @@ use super::{Cell, Interp, known};
 use crate::awk::ast::{Arith, Expr, Order, Place, Source, Special, Var};
 use crate::awk::value::{Text, Value, to_number};
 use crate::io;
-use crate::posix::Regex;
+use posix_regex::Regex;
 
 impl<'p> Interp<'p> {
     fn getline(&mut self, place: Option<&'p Place>, source: &'p Source) -> f64 {

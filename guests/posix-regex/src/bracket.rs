@@ -1,6 +1,6 @@
 //! Bracket expressions: `[a-z]`, `[^]x]`, `[[:alpha:]]`, `[[.-.]]`, `[[=a=]]`.
 
-use super::{Class, Node, Parser};
+use crate::{Class, Node, Parser};
 
 const NAMES: [&str; 12] =
     ["alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph", "cntrl", "xdigit"];
@@ -41,7 +41,7 @@ impl Parser {
         }
         let inside = &self.units[start..self.at - 1];
         let is = |at: Option<&u32>| at == Some(&u32::from(':'));
-        if inside.len() > 2 && is(inside.first()) && is(inside.last()) && !self.syntax.awk {
+        if inside.len() > 2 && is(inside.first()) && is(inside.last()) && !self.syntax.awk && !self.syntax.library {
             return Err("character class syntax is [[:space:]], not [:space:]".to_string());
         }
         Ok(Node::Class(class))

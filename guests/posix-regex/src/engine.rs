@@ -7,7 +7,7 @@ use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_automata::util::syntax::Config as SyntaxConfig;
 use regex_automata::{Anchored, Input, MatchKind, meta};
 
-use super::{Node, Syntax, parse, translate};
+use crate::{Node, Syntax, parse, translate};
 
 /// Start and end of a match or of a group.
 pub type Span = (usize, usize);
@@ -100,7 +100,7 @@ impl Regex {
         let quoted: Vec<String> = strings
             .iter()
             .map(|string| {
-                let units = super::units(string, syntax.utf8);
+                let units = crate::units(string, syntax.utf8);
                 let node = Node::Concat(units.into_iter().map(Node::Char).collect());
                 translate::pattern(&node, syntax, 0)
             })
@@ -247,6 +247,21 @@ impl Regex {
         }
     }
 
+    /// Every match that is not empty, in order; none overlap.
+    #[must_use]
+    pub fn matches(&self, text: &[u8]) -> Vec<Span> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at <= text.len() {
+            let Some((from, to)) = self.find_at(text, at) else { break };
+            if from < to {
+                found.push((from, to));
+            }
+            at = if to > from { to } else { to + 1 };
+        }
+        found
+    }
+
     /// The leftmost-longest match at or after `start` with its groups; `spans[0]` is the whole match.
     pub fn captures_at(&self, text: &[u8], start: usize, spans: &mut Vec<Option<Span>>) -> bool {
         spans.clear();
@@ -380,7 +395,7 @@ fn literal_bytes(node: &Node) -> Option<Vec<u8>> {
         let Node::Char(unit) = item else { return None };
         match char::from_u32(*unit) {
             Some(char) => bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-            None => bytes.push((unit - super::RAW) as u8),
+            None => bytes.push((unit - crate::RAW) as u8),
         }
     }
     Some(bytes)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Class, Node, RAW, Syntax};
+use crate::{Class, Node, RAW, Syntax};
 
 /// The pattern in the automata's syntax; groups are numbered from `first_group + 1`.
 pub(super) fn pattern(node: &Node, syntax: Syntax, first_group: usize) -> String {

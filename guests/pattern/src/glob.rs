@@ -1,8 +1,8 @@
 //! Path names that match a pattern.
 
-use crate::bytes;
+use common::bytes;
 
-use super::{Flags, Node, Pattern, Piece};
+use crate::{Flags, Node, Pattern, Piece, Repeat};
 
 /// How deep `**` goes into directories.
 const MAX_DEPTH: usize = 256;
@@ -87,7 +87,7 @@ fn may_be_pattern(pieces: &[Piece<'_>], extglob: bool) -> bool {
 }
 
 fn components(pieces: &[Piece<'_>], options: GlobOptions) -> Vec<Component> {
-    let flags = Flags { extglob: options.extglob, nocase: options.nocaseglob };
+    let flags = Flags { extglob: options.extglob, nocase: options.nocaseglob, ..Flags::default() };
     let mut components = Vec::new();
     let mut current: Vec<Piece<'_>> = Vec::new();
     let mut slashes = String::new();
@@ -187,7 +187,7 @@ impl<D: Directories + ?Sized> Walk<'_, D> {
     }
 
     fn admits(&self, pattern: &Pattern, name: &str) -> bool {
-        (self.options.dotglob || !name.starts_with('.') || begins_with_dot(&pattern.nodes)) && pattern.matches(name)
+        (self.options.dotglob || !name.starts_with('.') || begins_with_dot(pattern)) && pattern.matches(name)
     }
 
     /// `**`: this directory and all below it.
@@ -220,11 +220,18 @@ impl<D: Directories + ?Sized> Walk<'_, D> {
 }
 
 /// Whether a pattern names the leading dot, as it must to match hidden files.
-fn begins_with_dot(nodes: &[Node]) -> bool {
+pub(crate) fn begins_with_dot(pattern: &Pattern) -> bool {
+    match &pattern.literal {
+        Some(literal) => literal.starts_with('.'),
+        None => nodes_begin_with_dot(&pattern.nodes),
+    }
+}
+
+fn nodes_begin_with_dot(nodes: &[Node]) -> bool {
     match nodes.first() {
         Some(Node::Char('.')) => true,
         Some(Node::Group(repeat, alternatives)) => {
-            *repeat != super::Repeat::Not && alternatives.iter().any(|nodes| begins_with_dot(nodes))
+            *repeat != Repeat::Not && alternatives.iter().any(|nodes| nodes_begin_with_dot(nodes))
         }
         _ => false,
     }

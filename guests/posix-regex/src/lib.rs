@@ -4,10 +4,13 @@
 //! back-references is matched by backtracking. Knows nothing of lines, files or utilities.
 
 mod bracket;
+mod emacs;
 mod engine;
 mod translate;
 
+pub use emacs::from_emacs;
 pub use engine::{Around, Regex, Span};
+pub use regex_syntax::escape;
 
 /// Which dialect a pattern is written in and how it meets its text.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +31,8 @@ pub struct Syntax {
     pub escapes: bool,
     /// A repetition with nothing before it is an error in extended syntax.
     pub strict_repeat: bool,
+    /// As the C library's `regcomp` does, takes a lone `)` and `[:alpha:]` outside brackets for ordinary text.
+    pub library: bool,
 }
 
 impl Default for Syntax {
@@ -37,10 +42,11 @@ impl Default for Syntax {
             ignore_case: false,
             lines: false,
             multiline: false,
-            utf8: crate::io::utf8_locale(),
+            utf8: true,
             awk: false,
             escapes: false,
             strict_repeat: false,
+            library: false,
         }
     }
 }
@@ -68,6 +74,23 @@ pub(crate) enum Node {
     Concat(Vec<Node>),
     Alternate(Vec<Node>),
     Repeat(Box<Node>, u32, Option<u32>),
+}
+
+impl Node {
+    /// Whether it matches a place between characters.
+    fn is_assertion(&self) -> bool {
+        matches!(
+            self,
+            Self::Start
+                | Self::End
+                | Self::TextStart
+                | Self::TextEnd
+                | Self::Boundary
+                | Self::NotBoundary
+                | Self::WordStart
+                | Self::WordEnd
+        )
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,7 +182,7 @@ impl Parser {
                 if depth > 0 {
                     break;
                 }
-                if !self.syntax.extended || self.syntax.strict_repeat {
+                if !self.syntax.extended || self.syntax.strict_repeat && !self.syntax.library {
                     return Err("Unmatched ) or \\)".to_string());
                 }
             }
@@ -222,6 +245,9 @@ impl Parser {
             } else {
                 return Ok(atom);
             };
+            if self.syntax.extended && self.syntax.strict_repeat && atom.is_assertion() {
+                return Err("Invalid preceding regular expression".to_string());
+            }
             let anchor = matches!(atom, Node::Start | Node::End | Node::Empty);
             atom = if anchor { Node::Empty } else { Node::Repeat(Box::new(atom), min, max) };
         }
@@ -389,3 +415,6 @@ impl Parser {
         value
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,16 @@
 //!
 //! A pattern is compiled from pieces of text that were quoted or not. Matching never backtracks over choices: a pattern
 //! with groups is run on the set of all positions it could have reached, so time grows with pattern times text.
+//!
+//! [`Pattern`] is the shell's: compiled from text that is quoted in part. [`Fnmatch`] is the programs': one text of bytes.
 
 mod compile;
+mod fnmatch;
 mod glob;
 mod matching;
 mod set;
 
+pub use fnmatch::{Fnmatch, Options, fnmatch};
 pub use glob::{Directories, Entry, EntryKind, GlobOptions, glob};
 use set::Set;
 
@@ -21,13 +25,17 @@ pub struct Flags {
     pub extglob: bool,
     /// Upper and lower case are the same.
     pub nocase: bool,
+    /// Only a slash matches a slash.
+    pub pathname: bool,
+    /// A match of the whole may end at a slash.
+    pub leading_dir: bool,
 }
 
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     nodes: Vec<Node>,
-    nocase: bool,
+    flags: Flags,
     /// The text it stands for, when it is nothing but text.
     literal: Option<String>,
     has_groups: bool,
@@ -72,43 +80,43 @@ impl Pattern {
     /// Whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         match &self.literal {
-            Some(literal) if !self.nocase => literal == text,
-            _ if self.has_groups => matching::Positions::new(text).matches(&self.nodes, self.nocase),
-            _ => matching::matches_plain(&self.nodes, text, self.nocase),
+            Some(literal) if !self.flags.nocase && !self.flags.leading_dir => literal == text,
+            _ if self.has_groups => matching::Positions::new(text).matches(&self.nodes, self.flags),
+            _ => matching::matches_plain(&self.nodes, text, self.flags),
         }
     }
 
     /// How many bytes at the start of the text match: as many or as few as possible.
     pub fn prefix(&self, text: &str, longest: bool) -> Option<usize> {
         if let Some(literal) = &self.literal
-            && !self.nocase
+            && !self.flags.nocase
         {
             return text.starts_with(literal.as_str()).then_some(literal.len());
         }
-        matching::prefix(&self.nodes, text, longest, self.nocase)
+        matching::prefix(&self.nodes, text, longest, self.flags)
     }
 
     /// Where the end of the text that matches begins: as long or as short as possible.
     pub fn suffix(&self, text: &str, longest: bool) -> Option<usize> {
         if let Some(literal) = &self.literal
-            && !self.nocase
+            && !self.flags.nocase
         {
             return text.ends_with(literal.as_str()).then(|| text.len() - literal.len());
         }
         let reversed: String = text.chars().rev().collect();
         let nodes = matching::reversed(&self.nodes);
-        matching::prefix(&nodes, &reversed, longest, self.nocase).map(|length| text.len() - length)
+        matching::prefix(&nodes, &reversed, longest, self.flags).map(|length| text.len() - length)
     }
 
     /// The first match at or after a position, the longest there: its start and end. May be empty.
     pub fn find(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         let rest = text.get(from..)?;
         if let Some(literal) = &self.literal
-            && !self.nocase
+            && !self.flags.nocase
         {
             return rest.find(literal.as_str()).map(|at| (from + at, from + at + literal.len()));
         }
-        matching::find(&self.nodes, rest, self.nocase).map(|(start, end)| (from + start, from + end))
+        matching::find(&self.nodes, rest, self.flags).map(|(start, end)| (from + start, from + end))
     }
 
     /// The text with its first match, or all that do not overlap, replaced. An empty match replaces nothing.

@@ -1,23 +1,23 @@
 //! Running a pattern over a text.
 
-use super::{Node, Repeat};
+use crate::{Flags, Node, Repeat};
 
-fn same(a: char, b: char, nocase: bool) -> bool {
-    a == b || (nocase && (a.to_lowercase().eq(b.to_lowercase())))
+fn same(a: char, b: char, flags: Flags) -> bool {
+    a == b || (flags.nocase && (a.to_lowercase().eq(b.to_lowercase())))
 }
 
 /// Whether a node that stands for one character stands for this one.
-fn stands_for(node: &Node, c: char, nocase: bool) -> bool {
+fn stands_for(node: &Node, c: char, flags: Flags) -> bool {
     match node {
-        Node::Char(wanted) => same(*wanted, c, nocase),
-        Node::Any => true,
-        Node::Set(set) => set.contains(c, nocase),
+        Node::Char(wanted) => same(*wanted, c, flags),
+        Node::Any => !(flags.pathname && c == '/'),
+        Node::Set(set) => !(flags.pathname && c == '/') && set.contains(c, flags.nocase),
         Node::Star | Node::Group(..) => false,
     }
 }
 
 /// A pattern without groups against the whole text: only the last star ever has to try again.
-pub(super) fn matches_plain(nodes: &[Node], text: &str, nocase: bool) -> bool {
+pub(super) fn matches_plain(nodes: &[Node], text: &str, flags: Flags) -> bool {
     let (mut node, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     loop {
@@ -25,7 +25,7 @@ pub(super) fn matches_plain(nodes: &[Node], text: &str, nocase: bool) -> bool {
         match nodes.get(node) {
             Some(Node::Star) => {
                 node += 1;
-                if node == nodes.len() {
+                if node == nodes.len() && !flags.pathname {
                     return true;
                 }
                 star = Some((node, at));
@@ -33,18 +33,21 @@ pub(super) fn matches_plain(nodes: &[Node], text: &str, nocase: bool) -> bool {
             }
             Some(wanted) => {
                 if let Some(c) = here
-                    && stands_for(wanted, c, nocase)
+                    && stands_for(wanted, c, flags)
                 {
                     node += 1;
                     at += c.len_utf8();
                     continue;
                 }
             }
-            None if here.is_none() => return true,
+            None if here.is_none() || flags.leading_dir && here == Some('/') => return true,
             None => {}
         }
         let Some((after, from)) = star else { return false };
         let Some(skipped) = text.get(from..).and_then(|rest| rest.chars().next()) else { return false };
+        if flags.pathname && skipped == '/' {
+            return false;
+        }
         at = from + skipped.len_utf8();
         node = after;
         star = Some((after, at));
@@ -68,31 +71,31 @@ impl Positions {
         Self { chars: text.chars().collect() }
     }
 
-    pub(super) fn matches(&self, nodes: &[Node], nocase: bool) -> bool {
+    pub(super) fn matches(&self, nodes: &[Node], flags: Flags) -> bool {
         let from = Reached { at: vec![0] };
-        self.sequence(nodes, from, nocase).at.last() == Some(&self.chars.len())
+        self.sequence(nodes, from, flags).at.last() == Some(&self.chars.len())
     }
 
-    fn sequence(&self, nodes: &[Node], mut from: Reached, nocase: bool) -> Reached {
+    fn sequence(&self, nodes: &[Node], mut from: Reached, flags: Flags) -> Reached {
         for node in nodes {
             if from.at.is_empty() {
                 break;
             }
-            from = self.step(node, from, nocase);
+            from = self.step(node, from, flags);
         }
         from
     }
 
-    fn step(&self, node: &Node, mut from: Reached, nocase: bool) -> Reached {
+    fn step(&self, node: &Node, mut from: Reached, flags: Flags) -> Reached {
         match node {
             Node::Star => {
                 let first = from.at.first().copied().unwrap_or(0);
                 Reached { at: (first..=self.chars.len()).collect() }
             }
-            Node::Group(repeat, alternatives) => self.group(*repeat, alternatives, from, nocase),
+            Node::Group(repeat, alternatives) => self.group(*repeat, alternatives, from, flags),
             _ => {
                 from.at.retain_mut(|at| {
-                    let fits = self.chars.get(*at).is_some_and(|&c| stands_for(node, c, nocase));
+                    let fits = self.chars.get(*at).is_some_and(|&c| stands_for(node, c, flags));
                     *at += 1;
                     fits
                 });
@@ -101,29 +104,29 @@ impl Positions {
         }
     }
 
-    fn once(&self, alternatives: &[Vec<Node>], from: &Reached, nocase: bool) -> Reached {
+    fn once(&self, alternatives: &[Vec<Node>], from: &Reached, flags: Flags) -> Reached {
         let mut all = Reached { at: Vec::new() };
         for alternative in alternatives {
-            all.at.extend(self.sequence(alternative, from.clone(), nocase).at);
+            all.at.extend(self.sequence(alternative, from.clone(), flags).at);
         }
         all.at.sort_unstable();
         all.at.dedup();
         all
     }
 
-    fn group(&self, repeat: Repeat, alternatives: &[Vec<Node>], from: Reached, nocase: bool) -> Reached {
+    fn group(&self, repeat: Repeat, alternatives: &[Vec<Node>], from: Reached, flags: Flags) -> Reached {
         match repeat {
-            Repeat::Once => self.once(alternatives, &from, nocase),
-            Repeat::Optional => self.union(from.clone(), self.once(alternatives, &from, nocase)),
-            Repeat::Any => self.closure(alternatives, from, nocase),
+            Repeat::Once => self.once(alternatives, &from, flags),
+            Repeat::Optional => self.union(from.clone(), self.once(alternatives, &from, flags)),
+            Repeat::Any => self.closure(alternatives, from, flags),
             Repeat::Some => {
-                let first = self.once(alternatives, &from, nocase);
-                self.closure(alternatives, first, nocase)
+                let first = self.once(alternatives, &from, flags);
+                self.closure(alternatives, first, flags)
             }
             Repeat::Not => {
                 let mut reached = vec![false; self.chars.len() + 1];
                 for start in from.at {
-                    let excluded = self.once(alternatives, &Reached { at: vec![start] }, nocase);
+                    let excluded = self.once(alternatives, &Reached { at: vec![start] }, flags);
                     let mut excluded = excluded.at.iter().peekable();
                     for (at, slot) in reached.iter_mut().enumerate().skip(start) {
                         if excluded.peek() == Some(&&at) {
@@ -146,7 +149,7 @@ impl Positions {
     }
 
     /// Any number of rounds through a group.
-    fn closure(&self, alternatives: &[Vec<Node>], from: Reached, nocase: bool) -> Reached {
+    fn closure(&self, alternatives: &[Vec<Node>], from: Reached, flags: Flags) -> Reached {
         let mut reached = vec![false; self.chars.len() + 1];
         let mut fresh = from;
         while !fresh.at.is_empty() {
@@ -155,7 +158,7 @@ impl Positions {
                     *slot = true;
                 }
             }
-            fresh = self.once(alternatives, &fresh, nocase);
+            fresh = self.once(alternatives, &fresh, flags);
             fresh.at.retain(|&at| reached.get(at) == Some(&false));
         }
         Reached { at: reached.iter().enumerate().filter(|(_, hit)| **hit).map(|(at, _)| at).collect() }
@@ -167,27 +170,27 @@ impl Positions {
     }
 }
 
-pub(super) fn prefix(nodes: &[Node], text: &str, longest: bool, nocase: bool) -> Option<usize> {
+pub(super) fn prefix(nodes: &[Node], text: &str, longest: bool, flags: Flags) -> Option<usize> {
     // The ends of `*` are where the text may be cut: the two commonest patterns need no search.
     match nodes {
         [Node::Star] => return Some(if longest { text.len() } else { 0 }),
-        [Node::Star, Node::Char(c)] if !nocase => {
+        [Node::Star, Node::Char(c)] if !flags.nocase => {
             let at = if longest { text.rfind(*c) } else { text.find(*c) };
             return at.map(|at| at + c.len_utf8());
         }
-        [Node::Char(c), Node::Star] if !nocase => {
+        [Node::Char(c), Node::Star] if !flags.nocase => {
             return text.starts_with(*c).then(|| if longest { text.len() } else { c.len_utf8() });
         }
         _ => {}
     }
     let positions = Positions::new(text);
-    let ends = positions.sequence(nodes, Reached { at: vec![0] }, nocase).at;
+    let ends = positions.sequence(nodes, Reached { at: vec![0] }, flags).at;
     let end = if longest { ends.last() } else { ends.first() };
     end.map(|&end| positions.bytes(0, end))
 }
 
 /// The leftmost match, and the longest there.
-pub(super) fn find(nodes: &[Node], text: &str, nocase: bool) -> Option<(usize, usize)> {
+pub(super) fn find(nodes: &[Node], text: &str, flags: Flags) -> Option<(usize, usize)> {
     // Without stars and groups every match has the same number of characters.
     if nodes.iter().all(|node| matches!(node, Node::Char(_) | Node::Any | Node::Set(_))) {
         return text.char_indices().map(|(at, _)| at).chain([text.len()]).find_map(|start| {
@@ -195,7 +198,7 @@ pub(super) fn find(nodes: &[Node], text: &str, nocase: bool) -> Option<(usize, u
             let mut chars = text.get(start..)?.chars();
             for node in nodes {
                 let c = chars.next()?;
-                if !stands_for(node, c, nocase) {
+                if !stands_for(node, c, flags) {
                     return None;
                 }
                 end += c.len_utf8();
@@ -206,7 +209,7 @@ pub(super) fn find(nodes: &[Node], text: &str, nocase: bool) -> Option<(usize, u
     let positions = Positions::new(text);
     let mut start_bytes = 0;
     for start in 0..=positions.chars.len() {
-        let ends = positions.sequence(nodes, Reached { at: vec![start] }, nocase).at;
+        let ends = positions.sequence(nodes, Reached { at: vec![start] }, flags).at;
         if let Some(&end) = ends.last() {
             return Some((start_bytes, start_bytes + positions.bytes(start, end)));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 fn compile(pattern: &str) -> Pattern {
-    Pattern::compile(&[(pattern, false)], Flags { extglob: true, nocase: false })
+    Pattern::compile(&[(pattern, false)], Flags { extglob: true, nocase: false, ..Flags::default() })
 }
 
 fn check(pattern: &str, yes: &[&str], no: &[&str]) {
@@ -60,9 +60,9 @@ fn quoted_pieces_stand_for_themselves() {
 
 #[test]
 fn case_can_be_ignored() {
-    let pattern = Pattern::compile(&[("a[b-c]É*", false)], Flags { extglob: false, nocase: true });
+    let pattern = Pattern::compile(&[("a[b-c]É*", false)], Flags { extglob: false, nocase: true, ..Flags::default() });
     assert!(pattern.matches("ABéx"));
-    let pattern = Pattern::compile(&[("ABC", false)], Flags { extglob: false, nocase: true });
+    let pattern = Pattern::compile(&[("ABC", false)], Flags { extglob: false, nocase: true, ..Flags::default() });
     assert!(pattern.matches("abc"));
 }
 

@@ -1,6 +1,6 @@
 //! Bracket expressions: `[a-z_]`, `[!0-9]`, `[[:alpha:]]`.
 
-use crate::bytes;
+use common::bytes;
 
 /// The characters between brackets.
 #[derive(Clone, Debug, Default, PartialEq)]

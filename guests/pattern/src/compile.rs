@@ -1,15 +1,15 @@
 //! From a pattern's text to its nodes.
 
-use super::set::Set;
-use super::{Flags, Node, Pattern, Piece, Repeat};
+use crate::set::Set;
+use crate::{Flags, Node, Pattern, Piece, Repeat};
 
 /// How deep groups may stand in groups; what is deeper stands for itself.
 const MAX_DEPTH: u32 = 100;
 
 pub(super) fn compile(pieces: &[Piece<'_>], flags: Flags) -> Pattern {
     if let Some(literal) = plain_text(pieces, flags) {
-        let nodes = if flags.nocase { literal.chars().map(Node::Char).collect() } else { Vec::new() };
-        return Pattern { nodes, nocase: flags.nocase, literal: Some(literal), has_groups: false };
+        let nodes = if flags.nocase || flags.leading_dir { literal.chars().map(Node::Char).collect() } else { Vec::new() };
+        return Pattern { nodes, flags, literal: Some(literal), has_groups: false };
     }
     let text: Vec<(char, bool)> = pieces.iter().flat_map(|&(text, quoted)| text.chars().map(move |c| (c, quoted))).collect();
     let closings = if flags.extglob { closings(&text) } else { Vec::new() };
@@ -17,7 +17,7 @@ pub(super) fn compile(pieces: &[Piece<'_>], flags: Flags) -> Pattern {
     let nodes = compiler.sequence(0, text.len(), 0);
     let has_groups = compiler.has_groups;
     let literal: Option<String> = nodes.iter().map(|node| if let Node::Char(c) = node { Some(*c) } else { None }).collect();
-    Pattern { nodes, nocase: flags.nocase, literal, has_groups }
+    Pattern { nodes, flags, literal, has_groups }
 }
 
 /// The text of a pattern without special characters.
