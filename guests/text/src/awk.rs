@@ -15,15 +15,16 @@ mod value;
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+
 use crate::io::{self, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
-    ("assign", Value::Yes, 'v'),
-    ("field-separator", Value::Yes, 'F'),
-    ("file", Value::Yes, 'f'),
-    ("source", Value::Yes, 'e'),
+    ("assign", Value::Needs, 'v'),
+    ("field-separator", Value::Needs, 'F'),
+    ("file", Value::Needs, 'f'),
+    ("source", Value::Needs, 'e'),
     ("version", Value::No, 'V'),
     ("posix", Value::No, 'P'),
     ("traditional", Value::No, 'P'),

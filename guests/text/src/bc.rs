@@ -7,7 +7,8 @@ mod run;
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+
 use crate::io::{self, Out, show};
 use crate::warn;
 

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
+
 use crate::io::{self, Input, Out, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
-    ("bytes", Value::Yes, 'n'),
-    ("ignore-initial", Value::Yes, 'i'),
+    ("bytes", Value::Needs, 'n'),
+    ("ignore-initial", Value::Needs, 'i'),
     ("print-bytes", Value::No, 'b'),
     ("quiet", Value::No, 's'),
     ("silent", Value::No, 's'),
@@ -39,14 +41,14 @@ pub fn cmp(args: Vec<OsString>) -> i32 {
             Item::Opt('b', _) => bytes = true,
             Item::Opt('l', _) => verbose = true,
             Item::Opt('s', _) => silent = true,
-            Item::Opt('n', value) => match value.as_deref().and_then(getopt::size) {
+            Item::Opt('n', value) => match value.as_deref().and_then(number::size) {
                 Some(count) => limit = count,
                 None => return usage(&format!("invalid --bytes value '{}'", show(&value.unwrap_or_default()))),
             },
             Item::Opt('i', value) => {
                 let text = show(&value.unwrap_or_default()).into_owned();
                 let (first, second) = text.split_once(':').unwrap_or((&text, &text));
-                skip = match (getopt::size(first.as_bytes()), getopt::size(second.as_bytes())) {
+                skip = match (number::size(first.as_bytes()), number::size(second.as_bytes())) {
                     (Some(first), Some(second)) => [first, second],
                     _ => return usage(&format!("invalid --ignore-initial value '{text}'")),
                 };
@@ -61,7 +63,7 @@ pub fn cmp(args: Vec<OsString>) -> i32 {
         files.push(b"-".to_vec());
     }
     for (index, value) in files.iter().skip(2).take(2).enumerate() {
-        let Some(count) = getopt::size(value) else {
+        let Some(count) = number::size(value) else {
             return usage(&format!("invalid --ignore-initial value '{}'", show(value)));
         };
         skip[index] = count;

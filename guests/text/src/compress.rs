@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self as std_io, BufReader, Read, Write};
 
+use common::getopt::{self, Item, Long, Spec, Value};
 use lzma_rust2::CheckType;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, BLOCK, Input, Out, show};
 use crate::warn;
 
@@ -111,11 +111,11 @@ impl Read for Broken {
 const LONG: &[Long] = &[
     ("ascii", Value::No, 'a'),
     ("best", Value::No, '9'),
-    ("check", Value::Yes, '\u{1}'),
+    ("check", Value::Needs, '\u{1}'),
     ("decompress", Value::No, 'd'),
     ("fast", Value::No, '1'),
     ("force", Value::No, 'f'),
-    ("format", Value::Yes, '\u{2}'),
+    ("format", Value::Needs, '\u{2}'),
     ("help", Value::No, 'h'),
     ("keep", Value::No, 'k'),
     ("list", Value::No, 'l'),
@@ -125,9 +125,9 @@ const LONG: &[Long] = &[
     ("recursive", Value::No, 'r'),
     ("stdout", Value::No, 'c'),
     ("to-stdout", Value::No, 'c'),
-    ("suffix", Value::Yes, 'S'),
+    ("suffix", Value::Needs, 'S'),
     ("test", Value::No, 't'),
-    ("threads", Value::Yes, 'T'),
+    ("threads", Value::Needs, 'T'),
     ("uncompress", Value::No, 'd'),
     ("verbose", Value::No, 'v'),
     ("version", Value::No, 'V'),

@@ -4,13 +4,14 @@ mod machine;
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+
 use crate::io::{Input, Lines, Out, read_all, show};
 use crate::warn;
 use machine::Machine;
 
 const LONG: &[Long] =
-    &[("expression", Value::Yes, 'e'), ("file", Value::Yes, 'f'), ("help", Value::No, 'h'), ("version", Value::No, 'V')];
+    &[("expression", Value::Needs, 'e'), ("file", Value::Needs, 'f'), ("help", Value::No, 'h'), ("version", Value::No, 'V')];
 
 const HELP: &str = "Usage: dc [OPTION] [file ...]
   -e, --expression=EXPR    evaluate expression

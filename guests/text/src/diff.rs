@@ -8,52 +8,53 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use pattern::Fnmatch;
 use posix_regex::{Regex, Syntax};
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
 use crate::{time, warn};
 
 const LONG: &[Long] = &[
     ("brief", Value::No, 'q'),
-    ("color", Value::Maybe, '\u{1}'),
-    ("context", Value::Maybe, 'C'),
+    ("color", Value::May, '\u{1}'),
+    ("context", Value::May, 'C'),
     ("ed", Value::No, 'e'),
-    ("exclude", Value::Yes, 'x'),
-    ("exclude-from", Value::Yes, 'X'),
+    ("exclude", Value::Needs, 'x'),
+    ("exclude-from", Value::Needs, 'X'),
     ("expand-tabs", Value::No, 't'),
     ("ignore-all-space", Value::No, 'w'),
     ("ignore-blank-lines", Value::No, 'B'),
     ("ignore-case", Value::No, 'i'),
-    ("ignore-matching-lines", Value::Yes, 'I'),
+    ("ignore-matching-lines", Value::Needs, 'I'),
     ("ignore-space-change", Value::No, 'b'),
     ("ignore-tab-expansion", Value::No, 'E'),
     ("ignore-trailing-space", Value::No, 'Z'),
     ("initial-tab", Value::No, 'T'),
-    ("horizon-lines", Value::Yes, '\u{e}'),
-    ("label", Value::Yes, 'L'),
-    ("line-format", Value::Yes, '\u{c}'),
+    ("horizon-lines", Value::Needs, '\u{e}'),
+    ("label", Value::Needs, 'L'),
+    ("line-format", Value::Needs, '\u{c}'),
     ("minimal", Value::No, 'd'),
     ("new-file", Value::No, 'N'),
-    ("new-line-format", Value::Yes, '\u{a}'),
+    ("new-line-format", Value::Needs, '\u{a}'),
     ("no-dereference", Value::No, '\u{2}'),
     ("normal", Value::No, '\u{3}'),
-    ("old-line-format", Value::Yes, '\u{9}'),
+    ("old-line-format", Value::Needs, '\u{9}'),
     ("recursive", Value::No, 'r'),
     ("report-identical-files", Value::No, 's'),
     ("show-c-function", Value::No, 'p'),
-    ("show-function-line", Value::Yes, 'F'),
+    ("show-function-line", Value::Needs, 'F'),
     ("side-by-side", Value::No, 'y'),
     ("speed-large-files", Value::No, 'H'),
     ("strip-trailing-cr", Value::No, '\u{4}'),
     ("suppress-blank-empty", Value::No, '\u{5}'),
     ("suppress-common-lines", Value::No, '\u{6}'),
     ("text", Value::No, 'a'),
-    ("unchanged-line-format", Value::Yes, '\u{b}'),
-    ("unified", Value::Maybe, 'U'),
+    ("unchanged-line-format", Value::Needs, '\u{b}'),
+    ("unified", Value::May, 'U'),
     ("unidirectional-new-file", Value::No, '\u{7}'),
-    ("width", Value::Yes, 'W'),
+    ("width", Value::Needs, 'W'),
     ("help", Value::No, '\u{8}'),
     ("version", Value::No, 'v'),
 ];
@@ -176,7 +177,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
             'U' | 'C' => {
                 options.style = if letter == 'U' { Style::Unified } else { Style::Context };
                 if let Some(value) = value {
-                    let Some(context) = getopt::size(&value) else {
+                    let Some(context) = number::size(&value) else {
                         return Err(usage(format!("invalid context length '{}'", show(&value))));
                     };
                     options.context = context;
@@ -221,7 +222,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
                 };
                 options.exclude.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Fnmatch::new));
             }
-            'W' => match value.as_deref().and_then(getopt::size).filter(|width| *width > 0) {
+            'W' => match value.as_deref().and_then(number::size).filter(|width| *width > 0) {
                 Some(width) => options.width = width,
                 None => return Err(usage(format!("invalid width '{}'", show(&value.unwrap_or_default())))),
             },

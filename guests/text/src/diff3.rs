@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::ops::Range;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+
 use crate::diff::compare::{self, Change};
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
 use crate::warn;
 
@@ -13,7 +14,7 @@ const LONG: &[Long] = &[
     ("ed", Value::No, 'e'),
     ("easy-only", Value::No, '3'),
     ("initial-tab", Value::No, 'T'),
-    ("label", Value::Yes, 'L'),
+    ("label", Value::Needs, 'L'),
     ("merge", Value::No, 'm'),
     ("overlap-only", Value::No, 'x'),
     ("show-all", Value::No, 'A'),

@@ -8,7 +8,8 @@ mod printf;
 use std::ffi::OsString;
 use std::fs;
 
-use crate::getopt;
+use common::getopt;
+
 use crate::io::{self, show};
 use crate::warn;
 

@@ -5,46 +5,47 @@ mod search;
 use std::ffi::OsString;
 use std::fs;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use pattern::Fnmatch;
 use posix_regex::{Around, Regex, Syntax};
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Input, Out, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
-    ("after-context", Value::Yes, 'A'),
+    ("after-context", Value::Needs, 'A'),
     ("basic-regexp", Value::No, 'G'),
-    ("before-context", Value::Yes, 'B'),
+    ("before-context", Value::Needs, 'B'),
     ("binary", Value::No, 'U'),
-    ("binary-files", Value::Yes, '\u{1}'),
+    ("binary-files", Value::Needs, '\u{1}'),
     ("byte-offset", Value::No, 'b'),
-    ("color", Value::Maybe, '\u{2}'),
-    ("colour", Value::Maybe, '\u{2}'),
-    ("context", Value::Yes, 'C'),
+    ("color", Value::May, '\u{2}'),
+    ("colour", Value::May, '\u{2}'),
+    ("context", Value::Needs, 'C'),
     ("count", Value::No, 'c'),
     ("dereference-recursive", Value::No, 'R'),
-    ("devices", Value::Yes, 'D'),
-    ("directories", Value::Yes, 'd'),
-    ("exclude", Value::Yes, '\u{3}'),
-    ("exclude-dir", Value::Yes, '\u{4}'),
-    ("exclude-from", Value::Yes, '\u{5}'),
+    ("devices", Value::Needs, 'D'),
+    ("directories", Value::Needs, 'd'),
+    ("exclude", Value::Needs, '\u{3}'),
+    ("exclude-dir", Value::Needs, '\u{4}'),
+    ("exclude-from", Value::Needs, '\u{5}'),
     ("extended-regexp", Value::No, 'E'),
-    ("file", Value::Yes, 'f'),
+    ("file", Value::Needs, 'f'),
     ("files-with-matches", Value::No, 'l'),
     ("files-without-match", Value::No, 'L'),
     ("fixed-strings", Value::No, 'F'),
-    ("group-separator", Value::Yes, '\u{6}'),
+    ("group-separator", Value::Needs, '\u{6}'),
     ("help", Value::No, '\u{7}'),
     ("ignore-case", Value::No, 'i'),
-    ("include", Value::Yes, '\u{8}'),
+    ("include", Value::Needs, '\u{8}'),
     ("initial-tab", Value::No, 'T'),
     ("invert-match", Value::No, 'v'),
-    ("label", Value::Yes, '\u{9}'),
+    ("label", Value::Needs, '\u{9}'),
     ("line-buffered", Value::No, '\u{a}'),
     ("line-number", Value::No, 'n'),
     ("line-regexp", Value::No, 'x'),
-    ("max-count", Value::Yes, 'm'),
+    ("max-count", Value::Needs, 'm'),
     ("no-filename", Value::No, 'h'),
     ("no-group-separator", Value::No, '\u{b}'),
     ("no-ignore-case", Value::No, '\u{c}'),
@@ -55,7 +56,7 @@ const LONG: &[Long] = &[
     ("perl-regexp", Value::No, 'P'),
     ("quiet", Value::No, 'q'),
     ("recursive", Value::No, 'r'),
-    ("regexp", Value::Yes, 'e'),
+    ("regexp", Value::Needs, 'e'),
     ("silent", Value::No, 'q'),
     ("text", Value::No, 'a'),
     ("unix-byte-offsets", Value::No, 'u'),
@@ -162,7 +163,7 @@ fn run(args: Vec<OsString>, dialect: Dialect) -> i32 {
 
 fn number(value: &[u8], what: &str) -> Result<usize, i32> {
     if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
-        return Ok(getopt::number(value).unwrap_or(usize::MAX));
+        return Ok(number::parse(value).unwrap_or(usize::MAX));
     }
     warn!("grep: {}: invalid {what}", show(value));
     Err(2)
@@ -286,7 +287,7 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
             'i' | 'y' => ignore_case = true,
             '\u{c}' => ignore_case = false,
             'm' => {
-                let Some(count) = getopt::number::<i64>(&value) else {
+                let Some(count) = number::parse::<i64>(&value) else {
                     warn!("grep: invalid max count");
                     return Err(2);
                 };

@@ -65,7 +65,7 @@ fn string(bytes: &[u8]) -> Val {
 
 /// `jq`.
 pub fn jq(args: Vec<OsString>) -> i32 {
-    let args = crate::getopt::bytes(args);
+    let args = common::getopt::bytes(args);
     let options = match parse(&args[1..]) {
         Ok(options) => options,
         Err(status) => return status,
@@ -141,7 +141,7 @@ fn parse(args: &[Vec<u8>]) -> Result<Options, i32> {
                 "jsonargs" => rest = Rest::Json,
                 "from-file" => from_file = true,
                 "indent" => {
-                    let Some(count) = take().and_then(|value| crate::getopt::number::<usize>(&value)) else {
+                    let Some(count) = take().and_then(|value| common::number::parse::<usize>(&value)) else {
                         return Err(fail("--indent takes a number"));
                     };
                     if count > 7 {

@@ -14,7 +14,6 @@ pub mod decoder;
 pub mod diff;
 pub mod diff3;
 pub mod find;
-pub mod getopt;
 pub mod grep;
 pub mod io;
 pub mod jq;

@@ -6,27 +6,29 @@ mod parse;
 use std::ffi::OsString;
 use std::fs;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
+
 use crate::io::{self, Out, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
     ("backup", Value::No, 'b'),
     ("batch", Value::No, 't'),
-    ("directory", Value::Yes, 'd'),
+    ("directory", Value::Needs, 'd'),
     ("dry-run", Value::No, '\u{1}'),
     ("force", Value::No, 'f'),
     ("forward", Value::No, 'N'),
-    ("fuzz", Value::Yes, 'F'),
-    ("input", Value::Yes, 'i'),
-    ("output", Value::Yes, 'o'),
+    ("fuzz", Value::Needs, 'F'),
+    ("input", Value::Needs, 'i'),
+    ("output", Value::Needs, 'o'),
     ("quiet", Value::No, 's'),
-    ("reject-file", Value::Yes, 'r'),
+    ("reject-file", Value::Needs, 'r'),
     ("remove-empty-files", Value::No, 'E'),
     ("reverse", Value::No, 'R'),
     ("silent", Value::No, 's'),
-    ("strip", Value::Yes, 'p'),
-    ("suffix", Value::Yes, 'z'),
+    ("strip", Value::Needs, 'p'),
+    ("suffix", Value::Needs, 'z'),
     ("unified", Value::No, 'u'),
     ("verbose", Value::No, 'v'),
     ("no-backup-if-mismatch", Value::No, '\u{2}'),
@@ -76,7 +78,7 @@ pub fn patch(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(operand) => operands.push(operand),
-            Item::Opt('p', value) => match value.as_deref().and_then(getopt::size) {
+            Item::Opt('p', value) => match value.as_deref().and_then(number::size) {
                 Some(count) => options.strip = Some(count),
                 None => return trouble(&format!("strip count {} is not a number", show(&value.unwrap_or_default()))),
             },
@@ -87,7 +89,7 @@ pub fn patch(args: Vec<OsString>) -> i32 {
             Item::Opt('s', _) => options.silent = true,
             Item::Opt('b', _) => options.backup = true,
             Item::Opt('z', value) => options.suffix = value.unwrap_or_default(),
-            Item::Opt('F', value) => match value.as_deref().and_then(getopt::size) {
+            Item::Opt('F', value) => match value.as_deref().and_then(number::size) {
                 Some(fuzz) => options.fuzz = fuzz,
                 None => return trouble(&format!("fuzz factor {} is not a number", show(&value.unwrap_or_default()))),
             },

@@ -7,38 +7,39 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal as _;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use pattern::fnmatch;
 use posix_regex::{Around, Regex};
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
 use crate::warn;
 use globs::Filter;
 
 const LONG: &[Long] = &[
-    ("after-context", Value::Yes, 'A'),
-    ("before-context", Value::Yes, 'B'),
+    ("after-context", Value::Needs, 'A'),
+    ("before-context", Value::Needs, 'B'),
     ("case-sensitive", Value::No, 's'),
-    ("color", Value::Yes, '\u{1}'),
-    ("context", Value::Yes, 'C'),
+    ("color", Value::Needs, '\u{1}'),
+    ("context", Value::Needs, 'C'),
     ("count", Value::No, 'c'),
     ("count-matches", Value::No, '\u{2}'),
-    ("file", Value::Yes, 'f'),
+    ("file", Value::Needs, 'f'),
     ("files", Value::No, '\u{3}'),
     ("files-with-matches", Value::No, 'l'),
     ("files-without-match", Value::No, '\u{4}'),
     ("fixed-strings", Value::No, 'F'),
     ("follow", Value::No, 'L'),
-    ("glob", Value::Yes, 'g'),
+    ("glob", Value::Needs, 'g'),
     ("heading", Value::No, '\u{5}'),
     ("hidden", Value::No, '.'),
     ("ignore-case", Value::No, 'i'),
-    ("iglob", Value::Yes, 'g'),
+    ("iglob", Value::Needs, 'g'),
     ("invert-match", Value::No, 'v'),
     ("line-number", Value::No, 'n'),
     ("line-regexp", Value::No, 'x'),
-    ("max-count", Value::Yes, 'm'),
-    ("max-depth", Value::Yes, 'd'),
+    ("max-count", Value::Needs, 'm'),
+    ("max-depth", Value::Needs, 'd'),
     ("multiline", Value::No, 'U'),
     ("no-filename", Value::No, 'I'),
     ("no-heading", Value::No, '\u{6}'),
@@ -50,14 +51,14 @@ const LONG: &[Long] = &[
     ("only-matching", Value::No, 'o'),
     ("pcre2", Value::No, 'P'),
     ("quiet", Value::No, 'q'),
-    ("regexp", Value::Yes, 'e'),
-    ("replace", Value::Yes, 'r'),
+    ("regexp", Value::Needs, 'e'),
+    ("replace", Value::Needs, 'r'),
     ("smart-case", Value::No, 'S'),
-    ("sort", Value::Yes, '\u{8}'),
+    ("sort", Value::Needs, '\u{8}'),
     ("text", Value::No, 'a'),
-    ("threads", Value::Yes, 'j'),
-    ("type", Value::Yes, 't'),
-    ("type-not", Value::Yes, 'T'),
+    ("threads", Value::Needs, 'j'),
+    ("type", Value::Needs, 't'),
+    ("type-not", Value::Needs, 'T'),
     ("unrestricted", Value::No, 'u'),
     ("version", Value::No, 'V'),
     ("vimgrep", Value::No, '\u{9}'),
@@ -130,7 +131,7 @@ pub fn rg(args: Vec<OsString>) -> i32 {
             }
             Item::Opt(letter, value) => (letter, value.unwrap_or_default()),
         };
-        let size = getopt::size(&value);
+        let size = number::size(&value);
         if size.is_none() && matches!(letter, 'A' | 'B' | 'C' | 'd' | 'm') {
             warn!("rg: error parsing flag -{letter}: value is not a valid number: '{}'", show(&value));
             return 2;

@@ -7,18 +7,20 @@ mod script;
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
+
 use crate::io::{self, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
     ("debug", Value::No, '\u{1}'),
-    ("expression", Value::Yes, 'e'),
-    ("file", Value::Yes, 'f'),
+    ("expression", Value::Needs, 'e'),
+    ("file", Value::Needs, 'f'),
     ("follow-symlinks", Value::No, '\u{1}'),
     ("help", Value::No, '\u{2}'),
-    ("in-place", Value::Maybe, 'i'),
-    ("line-length", Value::Yes, 'l'),
+    ("in-place", Value::May, 'i'),
+    ("line-length", Value::Needs, 'l'),
     ("null-data", Value::No, 'z'),
     ("posix", Value::No, '\u{3}'),
     ("quiet", Value::No, 'n'),
@@ -128,7 +130,7 @@ pub fn sed(args: Vec<OsString>) -> i32 {
                     return 1;
                 }
             },
-            'l' => match getopt::size(&value) {
+            'l' => match number::size(&value) {
                 Some(length) => options.line_length = length,
                 None => {
                     warn!("sed: invalid line length: {}", show(&value));

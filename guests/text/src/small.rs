@@ -8,7 +8,9 @@ pub mod tree;
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Spec};
+use common::getopt::{self, Item, Spec};
+use common::number;
+
 use crate::io::{self, Input, Lines, Out, show};
 use crate::{process, utf8, warn};
 
@@ -198,10 +200,10 @@ pub fn tput(args: Vec<OsString>) -> i32 {
         warn!("usage: tput [-V] [-S] [-T term] capname");
         return 2;
     };
-    let number = |word: Option<&Vec<u8>>| word.and_then(|word| getopt::number::<u32>(word)).unwrap_or(0);
+    let number = |word: Option<&Vec<u8>>| word.and_then(|word| number::parse::<u32>(word)).unwrap_or(0);
     let text = match name.as_slice() {
-        b"cols" => format!("{}\n", io::env("COLUMNS").and_then(|text| getopt::number::<u32>(&text)).unwrap_or(80)),
-        b"lines" => format!("{}\n", io::env("LINES").and_then(|text| getopt::number::<u32>(&text)).unwrap_or(24)),
+        b"cols" => format!("{}\n", io::env("COLUMNS").and_then(|text| number::parse::<u32>(&text)).unwrap_or(80)),
+        b"lines" => format!("{}\n", io::env("LINES").and_then(|text| number::parse::<u32>(&text)).unwrap_or(24)),
         b"colors" => "256\n".to_string(),
         b"bold" => "\x1b[1m".to_string(),
         b"dim" => "\x1b[2m".to_string(),

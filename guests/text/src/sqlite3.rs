@@ -5,9 +5,10 @@
 
 use std::ffi::OsString;
 
+use common::getopt;
 use sys::WaitStatus;
 
-use crate::{getopt, process, warn};
+use crate::{process, warn};
 
 const SHELL: &str = include_str!("sqlite3/shell.py");
 

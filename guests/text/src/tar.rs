@@ -9,11 +9,12 @@ mod unpack;
 use std::ffi::OsString;
 use std::io::Read;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use pattern::Fnmatch;
 
 use crate::accounts::Accounts;
 use crate::compress::Format;
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out, show};
 use crate::warn;
 use header::Member;
@@ -27,22 +28,22 @@ const LONG: &[Long] = &[
     ("delete", Value::No, '\u{10}'),
     ("dereference", Value::No, 'h'),
     ("diff", Value::No, 'd'),
-    ("directory", Value::Yes, 'C'),
-    ("exclude", Value::Yes, '\u{1}'),
-    ("exclude-from", Value::Yes, 'X'),
+    ("directory", Value::Needs, 'C'),
+    ("exclude", Value::Needs, '\u{1}'),
+    ("exclude-from", Value::Needs, 'X'),
     ("extract", Value::No, 'x'),
-    ("file", Value::Yes, 'f'),
-    ("files-from", Value::Yes, 'T'),
-    ("format", Value::Yes, 'H'),
+    ("file", Value::Needs, 'f'),
+    ("files-from", Value::Needs, 'T'),
+    ("format", Value::Needs, 'H'),
     ("full-time", Value::No, '\u{11}'),
     ("get", Value::No, 'x'),
-    ("group", Value::Yes, '\u{a}'),
+    ("group", Value::Needs, '\u{a}'),
     ("gunzip", Value::No, 'z'),
     ("gzip", Value::No, 'z'),
     ("keep-old-files", Value::No, 'k'),
     ("list", Value::No, 't'),
-    ("mode", Value::Yes, '\u{b}'),
-    ("mtime", Value::Yes, '\u{c}'),
+    ("mode", Value::Needs, '\u{b}'),
+    ("mtime", Value::Needs, '\u{c}'),
     ("no-recursion", Value::No, '\u{4}'),
     ("no-anchored", Value::No, '\u{3}'),
     ("no-same-owner", Value::No, 'o'),
@@ -52,7 +53,7 @@ const LONG: &[Long] = &[
     ("numeric-owner", Value::No, '\u{6}'),
     ("one-file-system", Value::No, '\u{3}'),
     ("overwrite", Value::No, '\u{13}'),
-    ("owner", Value::Yes, '\u{d}'),
+    ("owner", Value::Needs, '\u{d}'),
     ("absolute-names", Value::No, 'P'),
     ("preserve-permissions", Value::No, 'p'),
     ("same-permissions", Value::No, 'p'),
@@ -60,20 +61,20 @@ const LONG: &[Long] = &[
     ("show-stored-names", Value::No, '\u{14}'),
     ("show-transformed-names", Value::No, '\u{14}'),
     ("skip-old-files", Value::No, '\u{15}'),
-    ("sort", Value::Yes, '\u{3}'),
-    ("strip-components", Value::Yes, '\u{7}'),
+    ("sort", Value::Needs, '\u{3}'),
+    ("strip-components", Value::Needs, '\u{7}'),
     ("to-stdout", Value::No, 'O'),
     ("touch", Value::No, 'm'),
-    ("transform", Value::Yes, '\u{f}'),
+    ("transform", Value::Needs, '\u{f}'),
     ("unlink-first", Value::No, 'U'),
     ("update", Value::No, 'u'),
-    ("use-compress-program", Value::Yes, 'I'),
+    ("use-compress-program", Value::Needs, 'I'),
     ("utc", Value::No, '\u{3}'),
     ("verbatim-files-from", Value::No, '\u{3}'),
     ("verbose", Value::No, 'v'),
     ("version", Value::No, '\u{8}'),
     ("wildcards", Value::No, '\u{9}'),
-    ("xform", Value::Yes, '\u{f}'),
+    ("xform", Value::Needs, '\u{f}'),
     ("xz", Value::No, 'J'),
 ];
 
@@ -323,7 +324,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
             '\u{4}' => options.recurse = false,
             '\u{5}' => null = true,
             '\u{6}' => options.numeric = true,
-            '\u{7}' => match getopt::size(&value) {
+            '\u{7}' => match number::size(&value) {
                 Some(count) => options.strip = count,
                 None => return Err(usage(&format!("{}: Invalid number of elements", show(&value)))),
             },

@@ -2,28 +2,29 @@
 
 use std::ffi::OsString;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use sys::{Action, WaitStatus};
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, show};
 use crate::{process, warn};
 
 const LONG: &[Long] = &[
-    ("arg-file", Value::Yes, 'a'),
-    ("delimiter", Value::Yes, 'd'),
-    ("eof", Value::Maybe, 'e'),
+    ("arg-file", Value::Needs, 'a'),
+    ("delimiter", Value::Needs, 'd'),
+    ("eof", Value::May, 'e'),
     ("exit", Value::No, 'x'),
     ("help", Value::No, '\u{1}'),
     ("interactive", Value::No, 'p'),
-    ("max-args", Value::Yes, 'n'),
-    ("max-chars", Value::Yes, 's'),
-    ("max-lines", Value::Maybe, 'l'),
-    ("max-procs", Value::Yes, 'P'),
+    ("max-args", Value::Needs, 'n'),
+    ("max-chars", Value::Needs, 's'),
+    ("max-lines", Value::May, 'l'),
+    ("max-procs", Value::Needs, 'P'),
     ("no-run-if-empty", Value::No, 'r'),
     ("null", Value::No, '0'),
     ("open-tty", Value::No, 'o'),
-    ("process-slot-var", Value::Yes, '\u{2}'),
-    ("replace", Value::Maybe, 'i'),
+    ("process-slot-var", Value::Needs, '\u{2}'),
+    ("replace", Value::May, 'i'),
     ("show-limits", Value::No, '\u{3}'),
     ("verbose", Value::No, 't'),
     ("version", Value::No, '\u{4}'),
@@ -117,8 +118,8 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
         };
         let number = |least: usize| {
             let text = value.clone().unwrap_or_else(|| b"1".to_vec());
-            match getopt::number::<i64>(&text) {
-                Some(number) if number >= least as i64 => Ok(getopt::saturated(number)),
+            match number::parse::<i64>(&text) {
+                Some(number) if number >= least as i64 => Ok(number::saturated(number)),
                 Some(_) => {
                     warn!("xargs: value {} for -{letter} option should be >= {least}", show(&text));
                     warn!("Try 'xargs --help' for more information.");

@@ -5,9 +5,9 @@ mod format;
 use std::ffi::OsString;
 use std::fs;
 
+use common::getopt::{self, Item, Spec};
 use pattern::fnmatch;
 
-use crate::getopt::{self, Item, Spec};
 use crate::io::{self, Out, show};
 use crate::{time, warn};
 use format::Member;

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use common::escape;
+
 use crate::files::paths::{Must, resolve};
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{self, Args, BLOCK, Outcome, Output, bytes, fail, missing_operand};
@@ -46,7 +48,12 @@ pub fn echo(args: Args) -> Outcome {
         first = false;
         if !escapes {
             out.put(word);
-        } else if !unescape(word, &mut out) {
+            continue;
+        }
+        let mut text = Vec::new();
+        let more = escape::unescape(word, escape::ECHO, &mut text);
+        out.put(&text);
+        if !more {
             return Ok(0);
         }
     }
@@ -54,50 +61,6 @@ pub fn echo(args: Args) -> Outcome {
         out.byte(b'\n');
     }
     Ok(0)
-}
-
-/// Writes a word with its escapes done; `false` when `\c` ended the output.
-fn unescape(word: &[u8], out: &mut Output) -> bool {
-    let mut rest = word;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let from_letter = after;
-        let Some((&letter, after)) = after.split_first().filter(|_| byte == b'\\') else {
-            out.byte(byte);
-            continue;
-        };
-        rest = after;
-        match letter {
-            b'a' => out.byte(7),
-            b'b' => out.byte(8),
-            b'c' => return false,
-            b'e' => out.byte(27),
-            b'f' => out.byte(12),
-            b'n' => out.byte(b'\n'),
-            b'r' => out.byte(b'\r'),
-            b't' => out.byte(b'\t'),
-            b'v' => out.byte(11),
-            b'\\' => out.byte(b'\\'),
-            b'0' => out.byte(digits(&mut rest, 8, 3)),
-            b'1'..=b'7' => {
-                rest = from_letter;
-                out.byte(digits(&mut rest, 8, 3));
-            }
-            b'x' if rest.first().is_some_and(u8::is_ascii_hexdigit) => out.byte(digits(&mut rest, 16, 2)),
-            other => out.put(&[b'\\', other]),
-        }
-    }
-    true
-}
-
-fn digits(rest: &mut &[u8], base: u32, most: usize) -> u8 {
-    let mut value = 0u32;
-    for _ in 0..most {
-        let Some(digit) = rest.first().and_then(|&byte| char::from(byte).to_digit(base)) else { break };
-        value = value * base + digit;
-        *rest = &rest[1..];
-    }
-    (value & 0xff) as u8
 }
 
 /// `yes`.

@@ -10,7 +10,6 @@ mod basic;
 mod date;
 mod files;
 mod identity;
-mod number;
 mod options;
 mod processes;
 mod program;

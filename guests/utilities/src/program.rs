@@ -175,6 +175,16 @@ fn send(bytes: &[u8]) {
     }
 }
 
+impl common::printf::Sink for Output {
+    fn put(&mut self, bytes: &[u8]) {
+        Output::put(self, bytes);
+    }
+
+    fn fill(&mut self, byte: u8, count: usize) {
+        Output::fill(self, byte, count);
+    }
+}
+
 impl Drop for Output {
     fn drop(&mut self) {
         self.send();

@@ -81,7 +81,7 @@ programs! {
     "pathchk" => uutils::pathchk,
     "pr" => text::pr::main,
     "printenv" => basic::printenv,
-    "printf" => uutils::printf,
+    "printf" => text::printf::main,
     "ptx" => uutils::ptx,
     "pwd" => basic::pwd,
     "readlink" => files::paths::readlink,

@@ -14,6 +14,7 @@ pub mod nl;
 pub mod numfmt;
 pub mod paste;
 pub mod pr;
+pub mod printf;
 pub mod seq;
 pub mod shuf;
 pub mod sort;

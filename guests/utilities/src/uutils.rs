@@ -124,13 +124,3 @@ pub fn od_any(mut args: Args) -> Outcome {
     args.iter_mut().skip(1).filter(|word| *word == "-B").for_each(|word| *word = "-o".into());
     od(args)
 }
-
-fn without_options(args: Args, name: &str, main: fn(std::vec::IntoIter<OsString>) -> i32) -> Outcome {
-    let _ = uucore::locale::setup_localization(name);
-    Ok(main(args.into_iter()))
-}
-
-/// `printf`.
-pub fn printf(args: Args) -> Outcome {
-    without_options(args, "printf", uu_printf::uumain)
-}

@@ -1,4 +1,4 @@
-//! Dates and floating-point numbers as C's library writes them.
+//! Dates as C's library writes them.
 
 use sys::calendar;
 
@@ -173,138 +173,6 @@ fn cased(text: &str, flag: Option<char>) -> String {
     if matches!(flag, Some('^' | '#')) { text.to_uppercase() } else { text.to_owned() }
 }
 
-/// The number at the start of a text, and what follows it.
-pub(super) fn parse_float(text: &str) -> (f64, &str) {
-    let lower = text.to_ascii_lowercase();
-    let unsigned = lower.trim_start_matches(['+', '-']);
-    if let Some(hex) = unsigned.strip_prefix("0x") {
-        let used = hex.chars().take_while(char::is_ascii_hexdigit).count();
-        let value = u64::from_str_radix(hex.get(..used).unwrap_or_default(), 16).unwrap_or(0) as f64;
-        let value = if lower.starts_with('-') { -value } else { value };
-        return (value, text.get(text.len() - (hex.len() - used)..).unwrap_or_default());
-    }
-    for (name, value) in [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)] {
-        if unsigned.starts_with(name) {
-            let value = if lower.starts_with('-') { -value } else { value };
-            return (value, text.get(text.len() - (unsigned.len() - name.len())..).unwrap_or_default());
-        }
-    }
-    // The longest start that is a number.
-    let bytes = text.as_bytes();
-    let mut end = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
-    let mut best = 0;
-    let (mut digits, mut dot, mut exponent) = (false, false, false);
-    while let Some(&byte) = bytes.get(end) {
-        match byte {
-            b'0'..=b'9' => {
-                digits = true;
-                best = end + 1;
-            }
-            b'.' if !dot && !exponent => {
-                dot = true;
-                if digits {
-                    best = end + 1;
-                }
-            }
-            b'e' | b'E' if digits && !exponent => {
-                exponent = true;
-                if matches!(bytes.get(end + 1), Some(b'+' | b'-')) {
-                    end += 1;
-                }
-            }
-            _ => break,
-        }
-        end += 1;
-    }
-    let (number, rest) = text.split_at(best);
-    (number.parse().unwrap_or(0.0), rest)
-}
-
-/// `%e`, `%f`, `%g`, `%a` as C writes them, without width.
-pub(super) fn format_float(value: f64, letter: u8, precision: Option<usize>, alternate: bool) -> String {
-    let upper = letter.is_ascii_uppercase();
-    let text = if value.is_nan() {
-        if value.is_sign_negative() { "-nan".to_owned() } else { "nan".to_owned() }
-    } else if value.is_infinite() {
-        if value < 0.0 { "-inf".to_owned() } else { "inf".to_owned() }
-    } else {
-        let precision_or = precision.unwrap_or(6);
-        match letter.to_ascii_lowercase() {
-            b'f' => {
-                let mut text = sys::decimal::fixed(value, precision_or);
-                if alternate && precision_or == 0 {
-                    text.push('.');
-                }
-                text
-            }
-            b'e' => exponential(value, precision_or, alternate),
-            b'a' => hexadecimal(value, precision, alternate),
-            _ => general(value, precision_or.max(1), alternate),
-        }
-    };
-    if upper { text.to_uppercase() } else { text }
-}
-
-fn exponential(value: f64, precision: usize, alternate: bool) -> String {
-    let text = sys::decimal::scientific(value, precision);
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let point = if alternate && precision == 0 { "." } else { "" };
-    format!("{mantissa}{point}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-}
-
-fn general(value: f64, precision: usize, alternate: bool) -> String {
-    let text = sys::decimal::scientific(value, precision - 1);
-    let exponent: i32 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    let trim = |text: String| {
-        if alternate || !text.contains('.') {
-            return text;
-        }
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
-    if exponent < -4 || exponent >= i32::try_from(precision).unwrap_or(i32::MAX) {
-        let text = exponential(value, precision - 1, alternate);
-        let (mantissa, rest) = text.split_once('e').unwrap_or((&text, "+00"));
-        return format!("{}e{rest}", trim(mantissa.to_owned()));
-    }
-    let digits = usize::try_from(i32::try_from(precision).unwrap_or(i32::MAX) - 1 - exponent).unwrap_or(0);
-    trim(sys::decimal::fixed(value, digits))
-}
-
-/// `%a` as C writes a `long double`, whose first digit is 8 or more.
-fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String {
-    let bits = value.to_bits();
-    let sign = if bits >> 63 == 1 { "-" } else { "" };
-    let exponent = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
-    let fraction = bits & 0xf_ffff_ffff_ffff;
-    let (mantissa, mut exponent) = match (exponent, fraction) {
-        (0, 0) => (0, 0),
-        // A `long double` has room to make the smallest numbers normal.
-        (0, _) => (fraction << fraction.leading_zeros(), 1 - 1023 - 3 + 11 - i64::from(fraction.leading_zeros())),
-        _ => ((1 << 63) | fraction << 11, exponent - 1023 - 3),
-    };
-    let mut digits = u128::from(mantissa);
-    if let Some(cut) = precision.and_then(|precision| 15usize.checked_sub(precision)) {
-        let unit = 1u128 << (4 * cut);
-        let (kept, rest) = (digits / unit, digits % unit);
-        let up = rest * 2 > unit || (rest * 2 == unit && kept % 2 == 1);
-        digits = (kept + u128::from(up)) * unit;
-        if digits >> 64 != 0 {
-            digits >>= 4;
-            exponent += 4;
-        }
-    }
-    let digits = format!("{digits:016x}");
-    let (first, rest) = digits.split_at(1);
-    let mut rest = match precision {
-        None => rest.trim_end_matches('0').to_owned(),
-        Some(precision) => rest.get(..precision).unwrap_or(rest).to_owned(),
-    };
-    rest.extend(std::iter::repeat_n('0', precision.unwrap_or(0).saturating_sub(rest.len())));
-    let point = if rest.is_empty() && !alternate { "" } else { "." };
-    format!("{sign}0x{first}{point}{rest}p{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,13 +182,5 @@ mod tests {
         assert_eq!(format_time("%F %T %a %j %V", Some(0)), "1970-01-01 00:00:00 Thu 001 01");
         assert_eq!(format_time("%F %T", Some(1_709_210_096)), "2024-02-29 12:34:56");
         assert_eq!(format_time("%G-%V", Some(1_609_459_200)), "2020-53");
-    }
-
-    #[test]
-    fn floats_are_written_as_c_writes_them() {
-        assert_eq!(format_float(5.4321, b'f', Some(2), false), "5.43");
-        assert_eq!(format_float(1e10, b'g', None, false), "1e+10");
-        assert_eq!(format_float(0.0001, b'g', None, false), "0.0001");
-        assert_eq!(format_float(12345.678, b'e', Some(3), false), "1.235e+04");
     }
 }

@@ -291,7 +291,7 @@ pub(super) fn append_number(out: &mut Vec<u8>, number: f64, format: &[u8]) {
     } else if number.trunc() == number {
         out.extend_from_slice(format!("{number:.0}").as_bytes());
     } else if format == b"%.6g" {
-        out.extend_from_slice(super::format::general(number, 6, false).as_bytes());
+        out.extend_from_slice(common::float::general(number, 6, false).as_bytes());
     } else {
         out.extend_from_slice(&super::format::format(format, &[Value::Num(number)], b"%.6g").unwrap_or_default());
     }

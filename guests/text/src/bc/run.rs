@@ -45,7 +45,7 @@ type Run<T> = Result<T, String>;
 
 impl Machine {
     pub fn new(out: Out, library: bool) -> Self {
-        let line_length = crate::io::env("BC_LINE_LENGTH").and_then(|text| crate::getopt::number(&text)).unwrap_or(70);
+        let line_length = crate::io::env("BC_LINE_LENGTH").and_then(|text| common::number::parse(&text)).unwrap_or(70);
         Self {
             out,
             input: None,

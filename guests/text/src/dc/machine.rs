@@ -74,7 +74,7 @@ pub(super) fn open_brackets(text: &[u8]) -> bool {
 
 impl Machine {
     pub fn new(out: Out) -> Self {
-        let line_length = crate::io::env("DC_LINE_LENGTH").and_then(|text| crate::getopt::number(&text)).unwrap_or(70);
+        let line_length = crate::io::env("DC_LINE_LENGTH").and_then(|text| common::number::parse(&text)).unwrap_or(70);
         Self {
             out,
             input: None,

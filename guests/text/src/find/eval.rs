@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::Write as _;
 
+use common::printf::Sink as _;
+
 use super::parse::{Access, Expr, Options, Time};
 use super::printf::{self, Format, Piece};
 use super::{Entry, stat};
@@ -283,19 +285,14 @@ impl<'a> Eval<'a> {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Stop => break,
-                Piece::Directive { left, zero, width, precision, letter, time } => {
-                    let mut text = self.directive(*letter, *time, entry);
-                    if let Some(precision) = precision {
-                        text.truncate(*precision);
-                    }
-                    let fill = width.saturating_sub(text.len());
-                    let pad = if *zero && !left { b'0' } else { b' ' };
-                    if !left {
-                        out.extend(std::iter::repeat_n(pad, fill));
-                    }
-                    out.extend_from_slice(&text);
-                    if *left {
-                        out.extend(std::iter::repeat_n(b' ', fill));
+                Piece::Directive { conversion, letter, time } => {
+                    let text = self.directive(*letter, *time, entry);
+                    let shown = text.get(..conversion.precision.unwrap_or(usize::MAX)).unwrap_or(&text);
+                    if conversion.zero && !conversion.left {
+                        out.fill(b'0', conversion.width.saturating_sub(shown.len()));
+                        out.put(shown);
+                    } else {
+                        conversion.padded(shown, shown.len(), &mut out);
                     }
                 }
             }

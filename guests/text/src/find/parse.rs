@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use common::number;
 use pattern::Fnmatch;
 use posix_regex::{Around, Regex, Syntax};
 
 use super::date;
 use super::printf::Format;
 use crate::accounts::{self, Accounts};
-use crate::getopt;
 use crate::io::{self, show};
 
 type Result<T> = std::result::Result<T, String>;
@@ -528,7 +528,7 @@ fn count(text: &str) -> Option<Count> {
         return None;
     }
     let value =
-        getopt::number::<f64>(digits.as_bytes()).filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
+        number::parse::<f64>(digits.as_bytes()).filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
     let value = value as i128;
     Some(match text.as_bytes()[0] {
         b'+' => Count::More(value),

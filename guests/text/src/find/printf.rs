@@ -1,16 +1,15 @@
 //! `-printf`: the format taken apart once, filled in for every file.
 
+use common::printf::Conversion;
+
 use crate::warn;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(Vec<u8>),
-    /// A directive: flags and width, letter, and the time's letter.
+    /// A directive: flags, width and precision, letter, and the time's letter.
     Directive {
-        left: bool,
-        zero: bool,
-        width: usize,
-        precision: Option<usize>,
+        conversion: Conversion,
         letter: u8,
         time: u8,
     },
@@ -68,25 +67,8 @@ impl Format {
                 }
                 b'%' => {
                     let start = at - 1;
-                    let (mut left, mut zero, mut width, mut precision) = (false, false, 0, None);
-                    while let Some(flag @ (b'-' | b'0' | b' ' | b'+' | b'#')) = text.get(at) {
-                        left |= *flag == b'-';
-                        zero |= *flag == b'0';
-                        at += 1;
-                    }
-                    while let Some(digit @ b'0'..=b'9') = text.get(at) {
-                        width = usize::saturating_add(usize::saturating_mul(width, 10), usize::from(digit - b'0'));
-                        at += 1;
-                    }
-                    if text.get(at) == Some(&b'.') {
-                        at += 1;
-                        let mut value = 0;
-                        while let Some(digit @ b'0'..=b'9') = text.get(at) {
-                            value = usize::saturating_add(usize::saturating_mul(value, 10), usize::from(digit - b'0'));
-                            at += 1;
-                        }
-                        precision = Some(value);
-                    }
+                    let (conversion, rest) = Conversion::read(&text[at..]);
+                    at = text.len() - rest.len();
                     let Some(&letter) = text.get(at) else {
                         literal.extend_from_slice(&text[start..]);
                         break;
@@ -108,7 +90,7 @@ impl Format {
                     if !literal.is_empty() {
                         pieces.push(Piece::Text(std::mem::take(&mut literal)));
                     }
-                    pieces.push(Piece::Directive { left, zero, width, precision, letter, time });
+                    pieces.push(Piece::Directive { conversion, letter, time });
                 }
                 _ => literal.push(byte),
             }

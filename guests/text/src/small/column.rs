@@ -2,17 +2,19 @@
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
+
 use crate::io::{self, Out, show};
 use crate::{utf8, warn};
 
 const LONG: &[Long] = &[
     ("table", Value::No, 't'),
-    ("separator", Value::Yes, 's'),
-    ("output-separator", Value::Yes, 'o'),
-    ("output-width", Value::Yes, 'c'),
-    ("table-columns", Value::Yes, 'N'),
-    ("table-right", Value::Yes, 'R'),
+    ("separator", Value::Needs, 's'),
+    ("output-separator", Value::Needs, 'o'),
+    ("output-width", Value::Needs, 'c'),
+    ("table-columns", Value::Needs, 'N'),
+    ("table-right", Value::Needs, 'R'),
     ("fillrows", Value::No, 'x'),
     ("table-noheadings", Value::No, 'd'),
     ("json", Value::No, 'J'),
@@ -31,7 +33,7 @@ pub fn column(args: Vec<OsString>) -> i32 {
         }
     };
     let (mut table, mut separators, mut between, mut across) = (false, None, b"  ".to_vec(), false);
-    let mut width = io::env("COLUMNS").and_then(|text| getopt::number(&text)).unwrap_or(80usize);
+    let mut width = io::env("COLUMNS").and_then(|text| number::parse(&text)).unwrap_or(80usize);
     let (mut heads, mut right, mut files): (Vec<Vec<u8>>, Vec<usize>, Vec<Vec<u8>>) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
@@ -40,7 +42,7 @@ pub fn column(args: Vec<OsString>) -> i32 {
             Item::Opt('x', _) => across = true,
             Item::Opt('s', value) => separators = value,
             Item::Opt('o', value) => between = value.unwrap_or_default(),
-            Item::Opt('c', value) => match value.as_deref().and_then(getopt::size) {
+            Item::Opt('c', value) => match value.as_deref().and_then(number::size) {
                 Some(columns) => width = columns,
                 None => {
                     warn!("column: invalid columns argument: '{}'", show(&value.unwrap_or_default()));
@@ -49,7 +51,7 @@ pub fn column(args: Vec<OsString>) -> i32 {
             },
             Item::Opt('N', value) => heads = value.unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::to_vec).collect(),
             Item::Opt('R', value) => {
-                right = value.unwrap_or_default().split(|&byte| byte == b',').filter_map(getopt::number).collect()
+                right = value.unwrap_or_default().split(|&byte| byte == b',').filter_map(number::parse).collect()
             }
             Item::Opt(..) => {}
         }

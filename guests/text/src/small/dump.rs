@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Spec};
+use common::getopt::{self, Item, Spec};
+use common::number;
+
 use crate::io::{self, Out, show};
 use crate::warn;
 
@@ -67,9 +69,9 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
             Item::Opt('i', _) => include = true,
             Item::Opt('u', _) => upper = true,
             Item::Opt('e', _) => little = true,
-            Item::Opt('c', value) => columns = value.as_deref().and_then(number).map(crate::getopt::saturated),
-            Item::Opt('g', value) => group = value.as_deref().and_then(number).map(crate::getopt::saturated),
-            Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, crate::getopt::saturated),
+            Item::Opt('c', value) => columns = value.as_deref().and_then(number).map(number::saturated),
+            Item::Opt('g', value) => group = value.as_deref().and_then(number).map(number::saturated),
+            Item::Opt('l', value) => length = value.as_deref().and_then(number).map_or(length, number::saturated),
             Item::Opt('s', value) => skip = value.as_deref().and_then(number).unwrap_or(0),
             Item::Opt('n', value) => name = value,
             Item::Opt('o', value) => shift = value.as_deref().and_then(number).unwrap_or(0),
@@ -91,7 +93,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
         let start = if skip < 0 {
             content.len().saturating_sub(usize::try_from(skip.unsigned_abs()).unwrap_or(usize::MAX))
         } else {
-            crate::getopt::saturated(skip).min(content.len())
+            number::saturated(skip).min(content.len())
         };
         let data = &content[start..start + length.min(content.len() - start)];
         if include {
@@ -113,16 +115,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
                 2
             });
             let group = if group == 0 { columns } else { group };
-            lines(
-                data,
-                crate::getopt::saturated((start as i64).saturating_add(shift)),
-                columns,
-                group,
-                bits,
-                upper,
-                little,
-                &mut out,
-            );
+            lines(data, number::saturated((start as i64).saturating_add(shift)), columns, group, bits, upper, little, &mut out);
         }
     }
     let mut stdout = Out::new("xxd", 3);
@@ -263,8 +256,8 @@ pub fn hexdump(args: Vec<OsString>) -> i32 {
         short: "bcCde:f:n:os:vxL",
         long: &[
             ("canonical", getopt::Value::No, 'C'),
-            ("length", getopt::Value::Yes, 'n'),
-            ("skip", getopt::Value::Yes, 's'),
+            ("length", getopt::Value::Needs, 'n'),
+            ("skip", getopt::Value::Needs, 's'),
             ("no-squeezing", getopt::Value::No, 'v'),
         ],
     };
@@ -280,8 +273,8 @@ pub fn hexdump(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(file) => files.push(file),
-            Item::Opt('n', value) => length = value.as_deref().and_then(number).map_or(length, crate::getopt::saturated),
-            Item::Opt('s', value) => skip = value.as_deref().and_then(number).map_or(0, crate::getopt::saturated),
+            Item::Opt('n', value) => length = value.as_deref().and_then(number).map_or(length, number::saturated),
+            Item::Opt('s', value) => skip = value.as_deref().and_then(number).map_or(0, number::saturated),
             Item::Opt('v', _) => squeeze = false,
             Item::Opt('e', value) => formats.push(value.unwrap_or_default()),
             Item::Opt(letter @ ('b' | 'c' | 'C' | 'd' | 'o' | 'x'), _) => style = letter,
@@ -402,7 +395,7 @@ fn custom(out: &mut Out, data: &[u8], start: usize, squeeze: bool, format: &str)
         } else {
             0
         };
-        let number = |text: &str| crate::getopt::size(text.as_bytes());
+        let number = |text: &str| number::size(text.as_bytes());
         units.push(Unit { count: number(count).unwrap_or(1), bytes: number(bytes).unwrap_or(default), text });
         rest = after.get(close + 1..).unwrap_or_default().trim_start();
     }

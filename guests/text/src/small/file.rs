@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::fs;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+
 use crate::io::{self, Out, show};
 use crate::{utf8, warn};
 
@@ -13,7 +14,7 @@ const LONG: &[Long] = &[
     ("mime", Value::No, 'i'),
     ("mime-type", Value::No, '\u{1}'),
     ("mime-encoding", Value::No, '\u{2}'),
-    ("separator", Value::Yes, 'F'),
+    ("separator", Value::Needs, 'F'),
 ];
 
 /// `file`.

@@ -2,16 +2,18 @@
 
 use std::ffi::OsString;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
+
 use crate::io::{self, Out, show};
 use crate::warn;
 
 const LONG: &[Long] = &[
     ("all", Value::No, 'a'),
-    ("bytes", Value::Yes, 'n'),
+    ("bytes", Value::Needs, 'n'),
     ("print-file-name", Value::No, 'f'),
-    ("radix", Value::Yes, 't'),
-    ("encoding", Value::Yes, 'e'),
+    ("radix", Value::Needs, 't'),
+    ("encoding", Value::Needs, 'e'),
 ];
 
 /// `strings`.
@@ -30,7 +32,7 @@ pub fn strings(args: Vec<OsString>) -> i32 {
     for item in items {
         match item {
             Item::Operand(file) => files.push(file),
-            Item::Opt('n', value) => match value.as_deref().and_then(getopt::size) {
+            Item::Opt('n', value) => match value.as_deref().and_then(number::size) {
                 Some(count) if count > 0 => least = count,
                 _ => {
                     warn!("strings: invalid integer argument {}", show(&value.unwrap_or_default()));

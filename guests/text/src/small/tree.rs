@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 
+use common::getopt::{self, Item, Long, Spec, Value};
+use common::number;
 use pattern::Fnmatch;
 
-use crate::getopt::{self, Item, Long, Spec, Value};
 use crate::io::{self, Out};
 use crate::{accounts, warn};
 
@@ -32,7 +33,7 @@ const LONG: &[Long] = &[
     ("dirsfirst", Value::No, '\u{1}'),
     ("noreport", Value::No, '\u{2}'),
     ("prune", Value::No, '\u{3}'),
-    ("charset", Value::Yes, '\u{4}'),
+    ("charset", Value::Needs, '\u{4}'),
     ("gitignore", Value::No, '\u{5}'),
     ("version", Value::No, '\u{6}'),
 ];
@@ -85,7 +86,7 @@ pub fn tree(args: Vec<OsString>) -> i32 {
             Item::Opt('\u{2}', _) => options.no_report = true,
             Item::Opt('\u{3}', _) => options.prune = true,
             Item::Opt('\u{4}', value) => options.ascii = value.is_some_and(|value| value.eq_ignore_ascii_case(b"ascii")),
-            Item::Opt('L', value) => match value.as_deref().and_then(getopt::size).filter(|level| *level > 0) {
+            Item::Opt('L', value) => match value.as_deref().and_then(number::size).filter(|level| *level > 0) {
                 Some(level) => options.level = level,
                 None => {
                     warn!("tree: Invalid level, must be greater than 0.");

@@ -61,7 +61,7 @@ pub(super) fn apply_pax(member: &mut Member, records: &[u8]) {
     let mut rest = records;
     while let Some(space) = memchr::memchr(b' ', rest) {
         let Some(length) =
-            crate::getopt::number::<usize>(&rest[..space]).filter(|length| *length > space && *length <= rest.len())
+            common::number::parse::<usize>(&rest[..space]).filter(|length| *length > space && *length <= rest.len())
         else {
             return;
         };
@@ -71,10 +71,10 @@ pub(super) fn apply_pax(member: &mut Member, records: &[u8]) {
             match &record[..at] {
                 b"path" => member.name = value.to_vec(),
                 b"linkpath" => member.link = value.to_vec(),
-                b"size" => member.size = crate::getopt::number(value).unwrap_or(member.size),
+                b"size" => member.size = common::number::parse(value).unwrap_or(member.size),
                 b"mtime" => {
                     let whole = value.split(|&byte| byte == b'.').next().unwrap_or(value);
-                    member.mtime = crate::getopt::number(whole).unwrap_or(member.mtime);
+                    member.mtime = common::number::parse(whole).unwrap_or(member.mtime);
                 }
                 b"uname" => member.user = String::from_utf8_lossy(value).into_owned(),
                 b"gname" => member.group = String::from_utf8_lossy(value).into_owned(),

@@ -1,6 +1,8 @@
 //! `seq`: numbers counted in exact decimals, so that `seq 0 0.1 1` ends where it should.
 
-use crate::number;
+use common::float;
+use common::printf::Conversion;
+
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, fail, missing_operand, usage};
 use crate::quote;
@@ -58,7 +60,7 @@ fn operand(text: &str) -> Option<Operand> {
             negative_zero: negative && units == 0,
         }));
     }
-    let value = number::parse_float(trimmed)?;
+    let value = float::parse_whole(trimmed)?;
     (!value.is_nan()).then_some(Operand::Float(value))
 }
 
@@ -245,8 +247,8 @@ fn floats([first, step, last]: [f64; 3], separator: &[u8], format: Option<&Forma
         }
         any = true;
         match format {
-            Some(format) => out.text(format.show(value)),
-            None => out.text(number::general(value, 6, false)),
+            Some(format) => format.write(value, out),
+            None => out.text(float::format(value, b'g', None, false)),
         }
         index += 1.0;
     }
@@ -259,7 +261,8 @@ fn floats([first, step, last]: [f64; 3], separator: &[u8], format: Option<&Forma
 struct Format {
     before: String,
     after: String,
-    spec: number::Spec,
+    conversion: Conversion,
+    letter: u8,
 }
 
 impl Format {
@@ -280,7 +283,7 @@ impl Format {
                 None => break,
             }
         }
-        let Some((spec, after)) = number::Spec::parse(rest) else {
+        let Some((conversion, letter, after)) = conversion(rest) else {
             let bad = rest.trim_start_matches(|c: char| "-+#0 '".contains(c) || c.is_ascii_digit() || c == '.').chars().next();
             return Err(fail(match bad {
                 None => format!("format {} ends in %", quote::plain(text)),
@@ -291,10 +294,22 @@ impl Format {
         if unescaped.contains('%') {
             return Err(fail(format!("format {} has too many % directives", quote::plain(text))));
         }
-        Ok(Self { before, after: unescaped.replace('\0', "%"), spec })
+        Ok(Self { before, after: unescaped.replace('\0', "%"), conversion, letter })
     }
 
-    fn show(&self, value: f64) -> String {
-        format!("{}{}{}", self.before, self.spec.show(value), self.after)
+    fn write(&self, value: f64, out: &mut Output) {
+        out.text(&self.before);
+        self.conversion.float(value, self.letter, out);
+        out.text(&self.after);
     }
+}
+
+/// Reads what follows a `%`: one of `aefgAEFG` and what is before it; returns the rest, too.
+fn conversion(text: &str) -> Option<(Conversion, u8, &str)> {
+    let (conversion, rest) = Conversion::read(text.as_bytes());
+    let rest = rest.strip_prefix(b"L").unwrap_or(rest);
+    let &letter = rest.first().filter(|letter| b"aefgAEFG".contains(letter))?;
+    // C's library refuses a conversion that is wider than its numbers.
+    let fits = i32::try_from(conversion.width.max(conversion.precision.unwrap_or(0))).is_ok();
+    fits.then(|| (conversion, letter, &text[text.len() - rest.len() + 1..]))
 }
