@@ -112,7 +112,7 @@ fn nothing_is_left_unfinished_or_switched_off() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 18] = [
+const DIRECTIONS: [(&str, &[&str]); 17] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
@@ -132,17 +132,8 @@ const DIRECTIONS: [(&str, &[&str]); 18] = [
     ("sandlite-posix-regex", &[]),
     (
         "sandlite-shell",
-        &[
-            "sandlite-abi",
-            "sandlite-common",
-            "sandlite-pattern",
-            "sandlite-posix-regex",
-            "sandlite-sys",
-            "sandlite-text",
-            "sandlite-utilities",
-        ],
+        &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys", "sandlite-utilities"],
     ),
-    ("sandlite-text", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
     ("sandlite-utilities", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
     ("sandlite-probes", &[]),
 ];

@@ -53,6 +53,12 @@ pub fn parse(args: Args, spec: &Spec) -> Result<Given, i32> {
     }
 }
 
+/// Reads the arguments of a utility that takes nothing but `--help` and `--version`.
+pub fn none(args: Args, help: &'static str) -> Result<(), i32> {
+    let given = parse(args, &Spec { short: "", long: &[], help })?;
+    given.operands.first().map_or(Ok(()), |operand| Err(program::extra_operand(operand)))
+}
+
 /// Refuses what `parse` would refuse, and nothing more.
 pub fn check(args: &Args, spec: &Spec) -> Result<(), i32> {
     read(args.clone(), spec).map(drop)

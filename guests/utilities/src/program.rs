@@ -25,13 +25,31 @@ pub const BLOCK: usize = 64 * 1024;
 static NAME: OnceLock<String> = OnceLock::new();
 static FAILURE: AtomicI32 = AtomicI32::new(1);
 
-/// Runs a utility under its own name.
-pub fn run(args: Args, utility: fn(Args) -> Outcome) -> i32 {
+/// How a program ends: with a status, or with that of a failure.
+pub trait Status {
+    /// The exit status.
+    fn status(self) -> i32;
+}
+
+impl Status for i32 {
+    fn status(self) -> i32 {
+        self
+    }
+}
+
+impl Status for Outcome {
+    fn status(self) -> i32 {
+        match self {
+            Ok(status) | Err(status) => status,
+        }
+    }
+}
+
+/// Runs a program under its own name.
+pub fn run<S: Status>(args: Args, program: fn(Args) -> S) -> i32 {
     let name = args.first().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let _ = NAME.set(name);
-    match utility(args) {
-        Ok(status) | Err(status) => status,
-    }
+    program(args).status()
 }
 
 /// The name in messages: the program's first argument, as it was given.

@@ -1,24 +1,37 @@
-//! Utilities over lines and bytes of text.
+//! Programs over lines and bytes of text.
 
+pub mod awk;
 pub mod cat;
 pub mod checksum;
+pub mod cmp;
+pub mod column;
 pub mod comm;
 pub mod cut;
+pub mod diff;
+pub mod diff3;
+pub mod echo;
 pub mod encode;
-pub mod expr;
+pub mod envsubst;
 pub mod fmt;
 pub mod fold;
+pub mod grep;
 pub mod head;
+pub mod hexdump;
+pub mod jq;
 pub mod look;
 pub mod nl;
-pub mod numfmt;
+pub mod pager;
 pub mod paste;
+pub mod patch;
 pub mod pr;
 pub mod printf;
-pub mod seq;
+pub mod rev;
+pub mod rg;
+pub mod sed;
 pub mod shuf;
 pub mod sort;
 pub mod split;
+pub mod strings;
 pub mod tabs;
 pub mod tac;
 pub mod tail;
@@ -27,3 +40,5 @@ pub mod tr;
 pub mod tsort;
 pub mod uniq;
 pub mod wc;
+pub mod xxd;
+pub mod yes;

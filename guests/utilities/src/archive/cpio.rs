@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use pattern::Fnmatch;
 use sys::stat::{S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG};
 
-use crate::basic::directory;
-use crate::files::make::make_parents;
+use crate::accounts::{self, Accounts};
+use crate::files::basename::directory;
+use crate::files::mkdir::make_parents;
 use crate::files::mode;
 use crate::files::touch::set_times;
-use crate::identity::{self, Names};
 use crate::options::{self, Given, Needs, No, Spec};
 use crate::program::{self, Args, Descriptor, Outcome, Output, bytes, fail, os, set_failure, usage, warn};
 use crate::{date, quote};
@@ -58,7 +58,7 @@ pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let given = options::parse(args, &SPEC)?;
     let owner = match given.value('R') {
-        Some(text) => identity::owner(text)?,
+        Some(text) => accounts::owner(text)?,
         None => (None, None),
     };
     let input_file = given.value('F').or(given.value('I')).map(OsString::from);
@@ -187,7 +187,7 @@ fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) ->
         patterns.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Fnmatch::new));
     }
     let listing = given.has('t');
-    let names = if given.has('n') { Names::none() } else { Names::load() };
+    let names = if given.has('n') { Accounts::none() } else { Accounts::read() };
     let mut out = Output::new();
     let mut writer = Writer::new(given);
     let mut reader = Reader::new(&archive);
@@ -222,7 +222,7 @@ fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) ->
 }
 
 /// A line as `ls -l` has them.
-fn list(member: &Member, names: &Names, out: &mut Output) {
+fn list(member: &Member, names: &Accounts, out: &mut Output) {
     let time = date::format(b"%b %e %H:%M", i128::from(member.time) * date::SECOND);
     let (user, group) = (names.show_user(member.uid), names.show_group(member.gid));
     let size = member.content.len();

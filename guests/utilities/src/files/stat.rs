@@ -9,8 +9,8 @@ use sys::stat::S_IFLNK;
 
 use super::mode;
 use super::paths::{Must, resolve};
+use crate::accounts::Accounts;
 use crate::date;
-use crate::identity::Names;
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, bytes, usage, warn};
 use crate::quote;
@@ -42,7 +42,7 @@ pub fn main(args: Args) -> Outcome {
     }
     let last = given.options.iter().rev().find(|(letter, _)| matches!(letter, 'c' | 'p'));
     let custom = last.map(|(letter, value)| (bytes(value).to_vec(), *letter == 'p'));
-    let mut job = Job { names: Names::load(), out: Output::new(), system: given.has('f') };
+    let mut job = Job { names: Accounts::read(), out: Output::new(), system: given.has('f') };
     let mut status = 0;
     for file in &given.operands {
         let seen =
@@ -81,7 +81,7 @@ pub fn main(args: Args) -> Outcome {
 }
 
 struct Job {
-    names: Names,
+    names: Accounts,
     out: Output,
     system: bool,
 }

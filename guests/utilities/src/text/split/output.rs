@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use sys::Action;
 
-use crate::processes::launch;
+use crate::process::launch;
 use crate::program::{BLOCK, Descriptor, Output, fail, os, warn};
 use crate::quote;
 
@@ -168,7 +168,7 @@ impl Outputs {
             sys::WaitStatus::Signaled(signal) => {
                 warn(format!(
                     "with FILE={shown}, signal {} from command: {command}",
-                    crate::processes::kill::signal_name(u32::from(signal.number())).unwrap_or_default()
+                    crate::process::kill::signal_name(u32::from(signal.number())).unwrap_or_default()
                 ));
                 std::process::exit(128 + i32::from(signal.number()));
             }

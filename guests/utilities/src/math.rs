@@ -1,0 +1,7 @@
+//! Programs that calculate.
+
+pub mod bc;
+pub mod dc;
+pub mod expr;
+pub mod numfmt;
+pub mod seq;
