@@ -1,4 +1,4 @@
-//! What the shell and the programs share: strings of any bytes, the locale, options, numbers and `printf`.
+//! What the shell and the programs share: strings of any bytes, the locale, options, numbers, dates and `printf`.
 //!
 //! Knows nothing of any single program.
 
@@ -9,3 +9,4 @@ pub mod getopt;
 pub mod locale;
 pub mod number;
 pub mod printf;
+pub mod strftime;

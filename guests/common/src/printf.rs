@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn floats_are_padded_with_zeros_if_they_are_finite() {
-        check("08.2", |conversion, out| conversion.float(-3.14159, b'f', out), "-0003.14");
+        check("08.2", |conversion, out| conversion.float(-12.25, b'f', out), "-0012.25");
         check("05", |conversion, out| conversion.float(f64::INFINITY, b'f', out), "  inf");
         check("+", |conversion, out| conversion.float(0.0001, b'g', out), "+0.0001");
     }

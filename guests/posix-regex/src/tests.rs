@@ -1,3 +1,5 @@
+//! What expressions match, as in C.
+
 use super::*;
 
 /// Extended syntax as `[[ … =~ … ]]` reads it.

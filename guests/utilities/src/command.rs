@@ -1,136 +1,149 @@
-//! Starting other programs: found on `$PATH`, run through the host's spawn, waited for.
+//! Starting other programs: found on `$PATH`, run through the host, waited for.
 
-use std::io;
-use std::path::Path;
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
-use sys::{Action, Request, WaitStatus};
+use sys::{Action, Permission, Request, WaitStatus};
 
-use crate::io as text_io;
+use crate::program::{Descriptor, bytes, os, warn};
+use crate::quote;
 
-/// Why a program could not be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// There is no such file.
-    NotFound,
-    /// There is one, but it may not be run.
-    NotExecutable,
-}
+/// Where programs are looked for without a `$PATH`.
+const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
-/// The file that running `name` runs: itself when it has a slash, else the first of that name on `$PATH`.
-pub fn search(name: &[u8]) -> Result<Vec<u8>, Missing> {
-    if name.contains(&b'/') {
-        let full = absolute(name);
-        return match executable(&full) {
-            Some(true) => Ok(full),
-            Some(false) => Err(Missing::NotExecutable),
-            None => Err(Missing::NotFound),
-        };
+/// Scripts whose interpreter is a script in turn: no chain is longer.
+const MOST_INTERPRETERS: usize = 4;
+
+/// Longest `#!` line.
+const LONGEST_LINE: usize = 256;
+
+/// The file that running `name` runs: itself when it has a slash, else the first of that name on `path`.
+///
+/// # Errors
+/// Returns `ENOENT` if there is none, and `EACCES` if there is one that may not be run.
+pub fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
+    if bytes(name).contains(&b'/') {
+        return executable(Path::new(name));
     }
-    let mut missing = Missing::NotFound;
-    for found in candidates(name) {
-        match executable(&found) {
-            Some(true) => return Ok(found),
-            Some(false) => missing = Missing::NotExecutable,
-            None => {}
+    let mut trouble = io::Error::from_raw_os_error(sys::errno::ENOENT);
+    for candidate in candidates(name, path) {
+        match executable(&candidate) {
+            Ok(found) => return Ok(found),
+            Err(error) if error.raw_os_error() == Some(sys::errno::EACCES) => trouble = error,
+            Err(_) => {}
         }
     }
-    Err(missing)
+    Err(trouble)
 }
 
-/// Where `$PATH` says that `name` could be, in order.
-#[must_use]
-pub fn candidates(name: &[u8]) -> Vec<Vec<u8>> {
+/// Where `path` says that `name` could be, in order.
+pub fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
     if name.is_empty() {
         return Vec::new();
     }
-    let path = text_io::env("PATH").unwrap_or_else(|| b"/usr/local/bin:/usr/bin:/bin".to_vec());
-    path.split(|&byte| byte == b':')
-        .map(|directory| {
-            let mut full = if directory.is_empty() { b".".to_vec() } else { directory.to_vec() };
-            full.push(b'/');
-            full.extend_from_slice(name);
-            absolute(&full)
-        })
-        .collect()
+    let path = path.map_or(DEFAULT_PATH, bytes);
+    let directories = path.split(|&byte| byte == b':').map(|part| if part.is_empty() { &b"."[..] } else { part });
+    directories.map(|directory| PathBuf::from(os(directory.to_vec())).join(name)).collect()
 }
 
-/// Whether the file may be run; `None` when there is none.
-#[must_use]
-pub fn executable(path: &[u8]) -> Option<bool> {
-    let path = text_io::path(path);
-    let stat = sys::stat(&path, true).ok()?;
-    Some(stat.kind() == sys::stat::S_IFREG && sys::permits(&stat, sys::Permission::Execute))
-}
-
-/// The path from the root on.
-#[must_use]
-pub fn absolute(path: &[u8]) -> Vec<u8> {
-    if path.starts_with(b"/") {
-        return path.to_vec();
+/// The path from the root on of a file that may be run.
+pub fn executable(path: &Path) -> io::Result<PathBuf> {
+    let stat = sys::stat(path, true)?;
+    if stat.kind() != sys::stat::S_IFREG || !sys::permits(&stat, Permission::Execute) {
+        return Err(io::Error::from_raw_os_error(sys::errno::EACCES));
     }
-    let mut full = working_directory();
-    if !full.ends_with(b"/") {
-        full.push(b'/');
+    if path.is_absolute() { Ok(path.to_owned()) } else { Ok(std::env::current_dir()?.join(path)) }
+}
+
+/// The variable `PATH` of this process.
+pub fn own_path() -> Option<OsString> {
+    std::env::var_os("PATH")
+}
+
+/// The environment of this process as `NAME=value`.
+pub fn environment() -> Vec<Vec<u8>> {
+    std::env::vars_os().map(|(name, value)| [bytes(&name), b"=", bytes(&value)].concat()).collect()
+}
+
+/// A request to start `words` with an environment, looked up along `path`.
+pub fn request(words: &[OsString], env: Vec<Vec<u8>>, path: Option<&OsStr>) -> io::Result<Request> {
+    let program = find(&words[0], path)?;
+    Ok(Request {
+        flags: 0,
+        path: program.into_os_string().into_encoded_bytes(),
+        cwd: std::env::current_dir()?.into_os_string().into_encoded_bytes(),
+        args: words.iter().map(|word| bytes(word).to_vec()).collect(),
+        env,
+        actions: Vec::new(),
+    })
+}
+
+/// Starts a program or a script as a child; returns its process id.
+pub fn start(request: Request) -> io::Result<u32> {
+    interpreted(request, sys::spawn)
+}
+
+/// Becomes a program or a script; returns why that failed.
+pub fn exec(request: Request) -> io::Error {
+    match interpreted(request, |request| Err::<Infallible, _>(sys::exec(request))) {
+        Err(error) => error,
+        Ok(never) => match never {},
     }
-    full.extend_from_slice(path);
-    full
 }
 
-/// The working directory.
-#[must_use]
-pub fn working_directory() -> Vec<u8> {
-    std::env::current_dir().map_or_else(|_| b"/".to_vec(), |directory| text_io::path_bytes(&directory).to_vec())
-}
-
-/// Starts `args` (found as [`search`] says) with the changes to its descriptors; its process id.
-pub fn spawn(args: &[Vec<u8>], actions: Vec<Action>, cwd: Option<&Path>) -> io::Result<u32> {
-    let path = search(&args[0]).map_err(|missing| match missing {
-        Missing::NotFound => io::Error::from(io::ErrorKind::NotFound),
-        Missing::NotExecutable => io::Error::from(io::ErrorKind::PermissionDenied),
-    })?;
-    let env = std::env::vars_os()
-        .map(|(name, value)| {
-            let mut entry = name.into_encoded_bytes();
-            entry.push(b'=');
-            entry.extend_from_slice(value.as_encoded_bytes());
-            entry
-        })
-        .collect();
-    let cwd = cwd.map_or_else(working_directory, |path| text_io::path_bytes(path).to_vec());
-    let mut request = Request { flags: 0, path, cwd, args: args.to_vec(), env, actions };
-    match sys::spawn(&request) {
-        Err(error) if is_exec_format(&error) => {
-            interpret(&mut request);
-            sys::spawn(&request)
+/// Starts what a request names: a program, a script with the interpreter of its `#!` line, or one without for the shell.
+fn interpreted<T>(mut request: Request, start: impl Fn(&Request) -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..MOST_INTERPRETERS {
+        let Some(words) = interpreter(&request.path) else { break };
+        interpret(&mut request, words);
+    }
+    match start(&request) {
+        Err(error) if error.raw_os_error() == Some(sys::errno::ENOEXEC) => {
+            interpret(&mut request, vec![b"/bin/sh".to_vec()]);
+            start(&request)
         }
         result => result,
     }
 }
 
-fn is_exec_format(error: &io::Error) -> bool {
-    text_io::strerror(error) == "Exec format error"
+/// The words of a script's `#!` line.
+fn interpreter(path: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut head = Vec::new();
+    let input = Descriptor::read_only(Path::new(&os(path.to_vec()))).ok()?;
+    input.take(LONGEST_LINE as u64).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?.trim_ascii();
+    let at = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
+    let (program, argument) = line.split_at(at);
+    let words = [program, argument.trim_ascii()];
+    Some(words.into_iter().filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// Turns a script into a call of its interpreter: what `#!` says, else the shell.
-fn interpret(request: &mut Request) {
-    let head = text_io::read_all(&request.path).unwrap_or_default();
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut args = match line.strip_prefix(b"#!") {
-        Some(line) => {
-            let line = line.trim_ascii();
-            let cut = line.iter().position(|byte| byte.is_ascii_whitespace());
-            match cut {
-                Some(at) => vec![line[..at].to_vec(), line[at..].trim_ascii().to_vec()],
-                None => vec![line.to_vec()],
-            }
-        }
-        None => vec![b"/bin/sh".to_vec()],
-    };
-    let interpreter = args[0].clone();
-    args.push(request.path.clone());
-    args.extend(request.args.iter().skip(1).cloned());
-    request.args = args;
-    request.path = interpreter;
+fn interpret(request: &mut Request, mut words: Vec<Vec<u8>>) {
+    let script = std::mem::take(&mut request.path);
+    request.path = words.first().cloned().unwrap_or_default();
+    words.push(script);
+    words.extend(request.args.drain(..).skip(1));
+    request.args = words;
+}
+
+/// Becomes another program; returns the status of the failure: 127 when it is not there, 126 when it cannot run.
+pub fn become_program(words: &[OsString], what: &str) -> i32 {
+    let error = request(words, environment(), own_path().as_deref()).map_or_else(|error| error, exec);
+    warn(format!("{what}{}: {}", quote::plain(&words[0]), sys::message(&error)));
+    if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// Starts `args` with the changes to its descriptors; returns its process id.
+pub fn spawn(args: &[Vec<u8>], actions: Vec<Action>, cwd: Option<&Path>) -> io::Result<u32> {
+    let words: Vec<OsString> = args.iter().map(|word| os(word.clone())).collect();
+    let mut request = request(&words, environment(), own_path().as_deref())?;
+    request.actions = actions;
+    if let Some(cwd) = cwd {
+        request.cwd = bytes(cwd.as_os_str()).to_vec();
+    }
+    start(request)
 }
 
 /// A shell that runs `command`.

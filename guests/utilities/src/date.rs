@@ -1,8 +1,8 @@
 //! Dates: reading what people write, and printing.
 
-pub mod format;
 pub mod read;
 
+use common::strftime::{self, Dialect};
 use sys::calendar;
 pub use sys::zone::Zone;
 
@@ -11,7 +11,7 @@ pub const SECOND: i128 = 1_000_000_000;
 
 /// A moment as `strftime` prints it, in the zone that `TZ` names.
 pub fn format(format: &[u8], time: i128) -> Vec<u8> {
-    format::format(format, time, &Zone::local())
+    strftime::format(format, time, &Zone::local(), Dialect::Program)
 }
 
 /// The moment that people's words mean, counted from `now`; `None` when they mean none.

@@ -32,24 +32,6 @@ pub fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// What `strerror` says for an I/O error.
-#[must_use]
-pub fn strerror(error: &io::Error) -> String {
-    #[cfg(target_os = "wasi")]
-    if let Some(errno) = error.raw_os_error().and_then(|raw| abi::Errno::from_raw(raw as u16)) {
-        return errno.message().to_string();
-    }
-    let text = error.to_string();
-    match text.find(" (os error ") {
-        Some(at) => text[..at].to_string(),
-        None => match error.kind() {
-            io::ErrorKind::NotFound => "No such file or directory".to_string(),
-            io::ErrorKind::PermissionDenied => "Permission denied".to_string(),
-            _ => text,
-        },
-    }
-}
-
 /// The environment variable's bytes, if it is set.
 #[must_use]
 pub fn env(name: &str) -> Option<Vec<u8>> {
@@ -161,7 +143,7 @@ impl Out {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit(141),
             Err(error) => {
-                warn!("{}: write error: {}", self.name, strerror(&error));
+                warn!("{}: write error: {}", self.name, sys::message(&error));
                 exit(self.status)
             }
         }
@@ -230,81 +212,6 @@ pub fn read_all(name: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Input::open(name)?.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Reads records (usually lines) out of big blocks.
-#[derive(Debug)]
-pub struct Lines<R> {
-    input: R,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    eof: bool,
-    delimiter: u8,
-}
-
-impl<R: Read> Lines<R> {
-    /// Records of `input` that end with `delimiter`.
-    pub fn new(input: R, delimiter: u8) -> Self {
-        Self { input, buffer: vec![0; BLOCK], start: 0, end: 0, eof: false, delimiter }
-    }
-
-    /// The next record without its delimiter, and whether it had one; `None` at the end.
-    pub fn next_line(&mut self) -> io::Result<Option<(&[u8], bool)>> {
-        let mut searched = self.start;
-        loop {
-            if let Some(at) = memchr::memchr(self.delimiter, &self.buffer[searched..self.end]) {
-                let (from, to) = (self.start, searched + at);
-                self.start = to + 1;
-                return Ok(Some((&self.buffer[from..to], true)));
-            }
-            searched = self.end;
-            if self.eof {
-                let from = self.start;
-                self.start = self.end;
-                return Ok((from < self.end).then(|| (&self.buffer[from..self.end], false)));
-            }
-            if self.start > 0 {
-                self.buffer.copy_within(self.start..self.end, 0);
-                self.end -= self.start;
-                searched -= self.start;
-                self.start = 0;
-            }
-            if self.end == self.buffer.len() {
-                self.buffer.resize(self.buffer.len() * 2, 0);
-            }
-            self.fill()?;
-        }
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        let read = read_some(&mut self.input, &mut self.buffer[self.end..])?;
-        self.eof = read == 0;
-        self.end += read;
-        Ok(())
-    }
-
-    /// The next record with its delimiter, if it had one.
-    pub fn next_whole(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let delimiter = self.delimiter;
-        Ok(self.next_line()?.map(|(line, ended)| {
-            let mut line = line.to_vec();
-            if ended {
-                line.push(delimiter);
-            }
-            line
-        }))
-    }
-
-    /// Whether nothing is left.
-    pub fn at_end(&mut self) -> io::Result<bool> {
-        while self.start == self.end && !self.eof {
-            self.start = 0;
-            self.end = 0;
-            self.fill()?;
-        }
-        Ok(self.start == self.end)
-    }
 }
 
 /// One read, again when interrupted.

@@ -3,5 +3,6 @@
 pub mod bc;
 pub mod dc;
 pub mod expr;
+pub mod factor;
 pub mod numfmt;
 pub mod seq;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 pub use common::locale::utf8;
 use sys::OpenFlags;
 
+use crate::lines::Lines;
 use crate::quote;
 
 /// Exit status, or the status of a failure that has already been told on standard error.
@@ -335,63 +336,26 @@ pub fn or_stdin(mut operands: Vec<OsString>) -> Vec<OsString> {
     operands
 }
 
-/// Input by lines, without copying more than the file's own blocks.
-pub struct Lines {
-    input: Descriptor,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    delimiter: u8,
-    ended: bool,
-}
-
-impl Lines {
-    /// Lines of `input` that end with `delimiter`.
-    pub fn new(input: Descriptor, delimiter: u8) -> Self {
-        let buffer = buffer(&input);
-        Self { input, buffer, start: 0, end: 0, delimiter, ended: false }
-    }
-
-    /// The next line, its delimiter included when it has one.
-    #[inline]
-    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
-        let mut searched = self.start;
-        loop {
-            if let Some(at) = memchr::memchr(self.delimiter, &self.buffer[searched..self.end]) {
-                let line = self.start..searched + at + 1;
-                self.start = line.end;
-                return Ok(Some(&self.buffer[line]));
+/// Passes every line of the files on, with its delimiter when it has one; returns the status, 1 after a file that failed.
+pub fn each_line(files: &[OsString], delimiter: u8, out: &mut Output, mut each: impl FnMut(&[u8], &mut Output)) -> i32 {
+    let mut status = 0;
+    for file in or_stdin(files.to_vec()) {
+        let mut lines = open(&file).map(|input| Lines::of_file(input, delimiter));
+        let failed = loop {
+            match lines.as_mut().map(Lines::next_line) {
+                Ok(Ok(Some(line))) => each(line, out),
+                Ok(Ok(None)) => break None,
+                Ok(Err(error)) => break Some(error),
+                Err(_) => break lines.err(),
             }
-            if self.ended {
-                let line = self.start..self.end;
-                self.start = self.end;
-                return Ok((!line.is_empty()).then(|| &self.buffer[line]));
-            }
-            searched = self.end;
-            if self.start > 0 {
-                self.buffer.copy_within(self.start..self.end, 0);
-                searched -= self.start;
-                self.end -= self.start;
-                self.start = 0;
-            }
-            if self.end == self.buffer.len() {
-                self.buffer.resize(self.buffer.len() * 2, 0);
-            }
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.ended = true,
-                Ok(n) => self.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        };
+        if let Some(error) = failed {
+            out.send();
+            warn_file(&file, &error);
+            status = 1;
         }
     }
-
-    /// The next line without its delimiter.
-    #[inline]
-    pub fn next_content(&mut self) -> io::Result<Option<&[u8]>> {
-        let delimiter = self.delimiter;
-        Ok(self.next_line()?.map(|line| line.strip_suffix(&[delimiter]).unwrap_or(line)))
-    }
+    status
 }
 
 /// The bytes of an argument or a file name.

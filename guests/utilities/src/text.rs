@@ -1,11 +1,13 @@
 //! Programs over lines and bytes of text.
 
 pub mod awk;
+pub mod basenc;
 pub mod cat;
 pub mod checksum;
 pub mod cmp;
 pub mod column;
 pub mod comm;
+pub mod csplit;
 pub mod cut;
 pub mod diff;
 pub mod diff3;
@@ -17,14 +19,17 @@ pub mod fold;
 pub mod grep;
 pub mod head;
 pub mod hexdump;
+pub mod join;
 pub mod jq;
 pub mod look;
 pub mod nl;
+pub mod od;
 pub mod pager;
 pub mod paste;
 pub mod patch;
 pub mod pr;
 pub mod printf;
+pub mod ptx;
 pub mod rev;
 pub mod rg;
 pub mod sed;

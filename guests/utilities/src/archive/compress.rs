@@ -325,7 +325,7 @@ fn one(options: &Options, out: &mut Out, file: &[u8]) -> i32 {
             };
             let prefix = if options.format == Format::Bzip2 { "Can't open input file " } else { "" };
             let stop = if options.format == Format::Bzip2 { "." } else { "" };
-            warn!("{name}: {prefix}{shown}: {}{stop}", io::strerror(&error));
+            warn!("{name}: {prefix}{shown}: {}{stop}", sys::message(&error));
             return 1;
         }
         Ok(stat) if stat.kind() == sys::stat::S_IFDIR => {
@@ -343,7 +343,7 @@ fn one(options: &Options, out: &mut Out, file: &[u8]) -> i32 {
     let input = match Input::open_file(file) {
         Ok(input) => input,
         Err(error) => {
-            warn!("{name}: {}: {}", show(file), io::strerror(&error));
+            warn!("{name}: {}: {}", show(file), sys::message(&error));
             return 1;
         }
     };
@@ -409,7 +409,7 @@ fn in_place(options: &Options, mut input: Input, file: &[u8], target: &[u8]) -> 
     }
     let stat = sys::stat(&io::path(file), true).ok();
     if let Err(error) = fs::write(&target_path, &result) {
-        warn!("{name}: {}: {}", show(target), io::strerror(&error));
+        warn!("{name}: {}: {}", show(target), sys::message(&error));
         return 1;
     }
     if let Some(stat) = stat {
@@ -467,7 +467,7 @@ fn complain(options: &Options, file: &[u8], error: &std_io::Error) {
     let text = error.to_string();
     // What the system refuses has nothing to do with the data.
     if error.raw_os_error().is_some() {
-        let reason = io::strerror(error);
+        let reason = sys::message(error);
         return match options.format {
             Format::Gzip => warn!("\ngzip: {file}: {reason}"),
             Format::Bzip2 => warn!("bzip2: I/O or other error, bailing out.  Possible reason follows.\nbzip2: {reason}"),

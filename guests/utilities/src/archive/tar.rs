@@ -15,6 +15,7 @@ use pattern::Fnmatch;
 
 use crate::accounts::Accounts;
 use crate::archive::compress::Format;
+use crate::date;
 use crate::files::mode;
 use crate::io::{self, Out, show};
 use header::Member;
@@ -315,7 +316,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
                     warn!(
                         "tar: {}: Cannot open: {}\ntar: Error is not recoverable: exiting now",
                         show(&value),
-                        io::strerror(&error)
+                        sys::message(&error)
                     );
                     return Err(2);
                 }
@@ -384,12 +385,12 @@ fn account(
 fn moment(value: &[u8]) -> Result<i64, i32> {
     if value.starts_with(b"/") || value.starts_with(b".") {
         return sys::stat(&io::path(value), true).map(|stat| stat.mtime.div_euclid(1_000_000_000)).map_err(|error| {
-            warn!("tar: {}: Cannot stat: {}", show(value), io::strerror(&error));
+            warn!("tar: {}: Cannot stat: {}", show(value), sys::message(&error));
             2
         });
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
-    let found = crate::files::find::date::parse(&show(value), now);
+    let found = date::parse(&show(value), now);
     found
         .map(|moment| moment.div_euclid(1_000_000_000) as i64)
         .ok_or_else(|| usage(&format!("Unknown date format ‘{}’", show(value))))
@@ -433,7 +434,10 @@ fn long_line(member: &Member, options: &Options) -> Vec<u8> {
     };
     let size = member.size.to_string();
     let width = 19usize.saturating_sub(owner.len() + 1).max(size.len());
-    let date = crate::time::strftime(if options.full_time { b"%Y-%m-%d %H:%M:%S" } else { b"%Y-%m-%d %H:%M" }, member.mtime);
+    let date = date::format(
+        if options.full_time { b"%Y-%m-%d %H:%M:%S" } else { b"%Y-%m-%d %H:%M" },
+        i128::from(member.mtime) * date::SECOND,
+    );
     let mut line = format!("{mode} {owner} {size:>width$} ").into_bytes();
     line.extend_from_slice(&date);
     line.push(b' ');
@@ -450,14 +454,14 @@ fn long_line(member: &Member, options: &Options) -> Vec<u8> {
 /// The archive's bytes behind whatever compression it has.
 fn open(options: &Options) -> Result<Box<dyn Read>, String> {
     let mut input = io::Input::open(&options.file)
-        .map_err(|error| format!("{}: Cannot open: {}", show(&options.file), io::strerror(&error)))?;
+        .map_err(|error| format!("{}: Cannot open: {}", show(&options.file), sys::message(&error)))?;
     let mut head = vec![0; 6];
     let mut filled = 0;
     while filled < head.len() {
         match io::read_some(&mut input, &mut head[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
-            Err(error) => return Err(format!("{}: Cannot read: {}", show(&options.file), io::strerror(&error))),
+            Err(error) => return Err(format!("{}: Cannot read: {}", show(&options.file), sys::message(&error))),
         }
     }
     head.truncate(filled);

@@ -8,8 +8,9 @@ use std::fs;
 use common::getopt::{self, Item, Spec};
 use pattern::fnmatch;
 
+use crate::date;
+use crate::files::basename::last_component;
 use crate::io::{self, Out, show};
-use crate::time;
 use format::Member;
 
 fn seconds(stat: &sys::Stat) -> i64 {
@@ -57,7 +58,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         return 16;
     }
     let mut archive = names.remove(0);
-    if archive != b"-" && !crate::files::find::base_name(&archive).contains(&b'.') {
+    if archive != b"-" && !last_component(&archive).contains(&b'.') {
         archive.extend_from_slice(b".zip");
     }
     let mut members = match fs::read(io::path(&archive)) {
@@ -74,7 +75,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            warn!("\nzip I/O error: {}\n\nzip error: Could not open zip file ({})", io::strerror(&error), show(&archive));
+            warn!("\nzip I/O error: {}\n\nzip error: Could not open zip file ({})", sys::message(&error), show(&archive));
             return 15;
         }
     };
@@ -103,7 +104,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
             if directory {
                 continue;
             }
-            name = crate::files::find::base_name(&name).to_vec();
+            name = last_component(&name).to_vec();
         }
         if directory && !name.ends_with(b"/") {
             name.push(b'/');
@@ -117,7 +118,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
             Err(error) => {
                 out.flush();
                 let name = show(&path);
-                warn!("\tzip warning: could not open for reading: {name}\n\tzip warning: {}", io::strerror(&error));
+                warn!("\tzip warning: could not open for reading: {name}\n\tzip warning: {}", sys::message(&error));
                 unreadable = true;
                 continue;
             }
@@ -154,7 +155,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     let bytes = format::write(&members);
     let written = if archive == b"-" { sys::write_all(1, &bytes) } else { fs::write(io::path(&archive), bytes) };
     if let Err(error) = written {
-        warn!("zip I/O error: {}\nzip error: Could not create output file ({})", io::strerror(&error), show(&archive));
+        warn!("zip I/O error: {}\nzip error: Could not create output file ({})", sys::message(&error), show(&archive));
         return 15;
     }
     if unreadable {
@@ -198,7 +199,7 @@ fn take_out(archive: &[u8], mut members: Vec<Member>, names: &[Vec<u8>], quiet: 
     match fs::write(io::path(archive), format::write(&members)) {
         Ok(()) => 0,
         Err(error) => {
-            warn!("zip I/O error: {}\nzip error: Could not create output file ({})", io::strerror(&error), show(archive));
+            warn!("zip I/O error: {}\nzip error: Could not create output file ({})", sys::message(&error), show(archive));
             15
         }
     }
@@ -297,7 +298,7 @@ pub fn unzip(args: Vec<OsString>) -> i32 {
     let bytes = match io::read_all(&archive) {
         Ok(bytes) => bytes,
         Err(error) => {
-            warn!("error:  cannot open zipfile [ {} ]\n        {}", show(&archive), io::strerror(&error));
+            warn!("error:  cannot open zipfile [ {} ]\n        {}", show(&archive), sys::message(&error));
             return 9;
         }
     };
@@ -374,7 +375,7 @@ impl Unzip {
         out.put(b"  Length      Date    Time    Name\n---------  ---------- -----   ----\n");
         let mut total = 0;
         for member in chosen {
-            let date = time::strftime(b"%Y-%m-%d %H:%M", member.modified);
+            let date = date::format(b"%Y-%m-%d %H:%M", i128::from(member.modified) * date::SECOND);
             out.put(format!("{:9}  {}   {}\n", member.size, show(&date), show(&member.name)).as_bytes());
             total += member.size;
         }
@@ -393,7 +394,7 @@ impl Unzip {
         if directory && self.junk {
             return 0;
         }
-        let name = if self.junk { crate::files::find::base_name(&member.name).to_vec() } else { member.name.clone() };
+        let name = if self.junk { last_component(&member.name).to_vec() } else { member.name.clone() };
         // A member may not climb out of the directory it is unpacked into.
         let safe: Vec<&[u8]> =
             name.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".." && *part != b".").collect();
@@ -430,7 +431,7 @@ impl Unzip {
         }
         if let Err(error) = fs::write(&path, content) {
             out.flush();
-            warn!("error:  cannot create {}\n        {}", show(&target), io::strerror(&error));
+            warn!("error:  cannot create {}\n        {}", show(&target), sys::message(&error));
             return 50;
         }
         if member.mode & 0o777 != 0 {

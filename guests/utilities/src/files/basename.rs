@@ -61,6 +61,17 @@ pub fn directory(path: &[u8]) -> &[u8] {
     }
 }
 
+/// A path without its first `count` directories; `None` when it has no more than those.
+pub fn without_directories(path: &[u8], count: usize) -> Option<&[u8]> {
+    let mut rest = path;
+    for _ in 0..count {
+        let slash = rest.iter().position(|&byte| byte == b'/')?;
+        let next = rest[slash..].iter().position(|&byte| byte != b'/').map_or(rest.len(), |length| slash + length);
+        rest = &rest[next..];
+    }
+    (!rest.is_empty()).then_some(rest)
+}
+
 /// `dirname`.
 pub fn dirname(args: Args) -> Outcome {
     let spec = Spec { short: "z", long: &[("zero", No, 'z')], help: "[OPTION] NAME..." };
@@ -78,6 +89,15 @@ pub fn dirname(args: Args) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leading_directories_are_taken_off() {
+        for (path, count, left) in
+            [("a/b/c", 1, Some("b/c")), ("a//b", 1, Some("b")), ("/a", 1, Some("a")), ("a", 1, None), ("a/", 1, None)]
+        {
+            assert_eq!(without_directories(path.as_bytes(), count), left.map(str::as_bytes), "{path}");
+        }
+    }
 
     #[test]
     fn paths_fall_apart_as_posix_says() {

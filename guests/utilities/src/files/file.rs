@@ -80,7 +80,7 @@ fn describe(name: &[u8], follow: bool) -> Description {
     if name != b"-" {
         match sys::stat(&path, follow) {
             Err(error) => {
-                let text = format!("cannot open `{}' ({})", show(name), io::strerror(&error));
+                let text = format!("cannot open `{}' ({})", show(name), sys::message(&error));
                 return (text.clone(), text, "binary".to_string());
             }
             Ok(stat) => match stat.kind() {
@@ -98,7 +98,7 @@ fn describe(name: &[u8], follow: bool) -> Description {
     }
     match io::read_all(name) {
         Ok(content) => content_kind(&content),
-        Err(error) => binary(&format!("cannot open `{}' ({})", show(name), io::strerror(&error)), "application/octet-stream"),
+        Err(error) => binary(&format!("cannot open `{}' ({})", show(name), sys::message(&error)), "application/octet-stream"),
     }
 }
 

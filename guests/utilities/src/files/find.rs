@@ -1,6 +1,5 @@
 //! `find`: walking directories; `parse` reads the expression, `eval` decides and acts.
 
-pub(crate) mod date;
 mod eval;
 mod parse;
 mod printf;
@@ -10,6 +9,7 @@ use std::fs;
 
 use common::getopt;
 
+use crate::files::basename::last_component;
 use crate::io::{self, show};
 
 /// A file that was found.
@@ -31,18 +31,8 @@ impl Entry {
     }
 
     fn name(&self) -> &[u8] {
-        base_name(&self.path)
+        last_component(&self.path)
     }
-}
-
-/// The last part of a path, without slashes behind it.
-pub(crate) fn base_name(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
-    if end == 0 {
-        return &path[..path.len().min(1)];
-    }
-    let start = memchr::memrchr(b'/', &path[..end]).map_or(0, |at| at + 1);
-    &path[start..end]
 }
 
 fn stat(path: &[u8], follow: bool) -> std::io::Result<sys::Stat> {
@@ -110,7 +100,7 @@ pub fn find(args: Vec<OsString>) -> i32 {
         let stat = match stat(&start, follow) {
             Ok(stat) => stat,
             Err(error) => {
-                eval.complain(&format!("‘{}’: {}", show(&start), io::strerror(&error)));
+                eval.complain(&format!("‘{}’: {}", show(&start), sys::message(&error)));
                 continue;
             }
         };
@@ -176,7 +166,7 @@ fn descend(entry: &Entry, expr: &parse::Expr, eval: &mut eval::Eval<'_>, device:
     let children = match fs::read_dir(io::path(&entry.path)) {
         Ok(children) => children,
         Err(error) => {
-            eval.complain(&format!("‘{}’: {}", show(&entry.path), io::strerror(&error)));
+            eval.complain(&format!("‘{}’: {}", show(&entry.path), sys::message(&error)));
             if options.follow {
                 above.pop();
             }

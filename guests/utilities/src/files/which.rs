@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use common::getopt::{self, Item, Spec};
 
 use crate::command;
-use crate::io::Out;
+use crate::io::{self, Out};
 
 /// `which`: where a command would be found.
 pub fn which(args: Vec<OsString>) -> i32 {
@@ -24,14 +24,19 @@ pub fn which(args: Vec<OsString>) -> i32 {
     let mut status = i32::from(!items.iter().any(|item| matches!(item, Item::Operand(_))));
     for item in items {
         let Item::Operand(name) = item else { continue };
-        let candidates = if name.contains(&b'/') { vec![name.clone()] } else { command::candidates(&name) };
-        let mut found = candidates.into_iter().filter(|path| command::executable(path) == Some(true)).peekable();
-        if found.peek().is_none() {
+        let found: Vec<Vec<u8>> = if name.contains(&b'/') {
+            command::executable(&io::path(&name)).map(|_| name).into_iter().collect()
+        } else {
+            let candidates = command::candidates(&io::os(&name), command::own_path().as_deref());
+            let runs = candidates.iter().filter_map(|path| command::executable(path).ok());
+            runs.map(|path| path.into_os_string().into_encoded_bytes()).collect()
+        };
+        if found.is_empty() {
             status = 1;
         }
-        for path in found.take(if all { usize::MAX } else { 1 }) {
+        for path in found.iter().take(if all { usize::MAX } else { 1 }) {
             if !silent {
-                out.put(&path);
+                out.put(path);
                 out.byte(b'\n');
             }
         }

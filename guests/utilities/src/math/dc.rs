@@ -6,7 +6,8 @@ use std::ffi::OsString;
 
 use common::getopt::{self, Item, Long, Spec, Value};
 
-use crate::io::{Input, Lines, Out, read_all, show};
+use crate::io::{Input, Out, read_all, show};
+use crate::lines::Lines;
 use machine::Machine;
 
 const LONG: &[Long] =

@@ -4,8 +4,9 @@ mod scale;
 
 use std::ffi::OsStr;
 
+use crate::lines::Lines;
 use crate::options::{self, May, Needs, No, Spec};
-use crate::program::{Args, Descriptor, Lines, Outcome, Output, bytes, fail, set_failure, usage, warn};
+use crate::program::{Args, Descriptor, Outcome, Output, bytes, fail, set_failure, usage, warn};
 use crate::quote;
 use scale::{Round, Scale, Trouble};
 
@@ -122,7 +123,7 @@ pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let end = if given.has('z') { 0 } else { b'\n' };
     if given.operands.is_empty() {
-        let mut lines = Lines::new(Descriptor::inherited(0), end);
+        let mut lines = Lines::of_file(Descriptor::inherited(0), end);
         loop {
             let line = match lines.next_line() {
                 Ok(Some(line)) => line,

@@ -3,11 +3,13 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use common::strftime::{self, Dialect};
 use sys::zone::Zone;
 
 use crate::date;
+use crate::lines::Lines;
 use crate::options::{self, May, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, fail, open, usage, warn};
+use crate::program::{Args, Outcome, Output, fail, open, usage, warn};
 use crate::quote;
 
 const SPEC: Spec = Spec {
@@ -86,7 +88,7 @@ pub fn main(args: Args) -> Outcome {
     }
     let format = chosen.unwrap_or_else(|| if given.has('O') { "%s.%N".into() } else { "%a %b %e %H:%M:%S %Z %Y".into() });
     let mut out = Output::new();
-    let mut print = |time: i128| out.line(&date::format::format(format.as_bytes(), time, &zone), b'\n');
+    let mut print = |time: i128| out.line(&strftime::format(format.as_bytes(), time, &zone, Dialect::Program), b'\n');
     let now = sys::now_ns();
     let invalid = |text: &OsStr| fail(format!("invalid date {}", quote::plain(text)));
     if setting {
@@ -125,7 +127,7 @@ fn stamp_fits(text: &str) -> bool {
 
 fn from_file(file: &OsStr, now: i128, zone: &Zone, print: &mut impl FnMut(i128)) -> Outcome {
     let input = open(file).map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?;
-    let mut lines = Lines::new(input, b'\n');
+    let mut lines = Lines::of_file(input, b'\n');
     let mut status = 0;
     while let Some(line) =
         lines.next_content().map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::launch::{environment, find, request, through_interpreter};
+use crate::command::{self, environment, request};
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, bytes, fail, os, set_failure, usage, warn};
 use crate::quote;
@@ -171,10 +171,7 @@ pub fn main(args: Args) -> Outcome {
         })?;
     }
     let path = env.iter().find_map(|entry| entry.strip_prefix(b"PATH=")).map(|path| os(path.to_vec()));
-    let error = match find(&operands[0], path.as_deref()).and_then(|_| request(&operands, env, path.as_deref())) {
-        Ok(request) => sys::exec(&through_interpreter(request)),
-        Err(error) => error,
-    };
+    let error = request(&operands, env, path.as_deref()).map_or_else(|error| error, command::exec);
     warn(format!("{}: {}", quote::plain(&operands[0]), sys::message(&error)));
     let missing = error.kind() == std::io::ErrorKind::NotFound;
     if missing && bytes(&operands[0]).contains(&b' ') {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use common::getopt::{self, Item, Spec};
 
 use crate::command;
-use crate::io::{self, show};
+use crate::io::show;
 
 /// `time`: runs a command and says how long it took.
 pub fn time(args: Vec<OsString>) -> i32 {
@@ -35,7 +35,7 @@ pub fn time(args: Vec<OsString>) -> i32 {
     let status = match command::spawn(&command, Vec::new(), None).and_then(command::wait) {
         Ok(status) => i32::from(status.shell_code()),
         Err(error) => {
-            warn!("time: cannot run {}: {}", show(&command[0]), io::strerror(&error));
+            warn!("time: cannot run {}: {}", show(&command[0]), sys::message(&error));
             return if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
         }
     };

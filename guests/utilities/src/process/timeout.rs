@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sys::{Signal, WAIT_NO_HANG, WaitStatus};
 
 use super::kill::signal_number;
-use super::launch::{environment, request, through_interpreter};
+use crate::command::{self, environment, own_path, request};
 use crate::options::{self, Needs, No, Spec};
 use crate::process::sleep::duration;
 use crate::program::{Args, Outcome, set_failure, usage, warn};
@@ -47,11 +47,11 @@ pub fn main(args: Args) -> Outcome {
         None => Signal::TERM,
     };
     let words = &given.operands[1..];
-    let started = request(words, environment(), std::env::var_os("PATH").as_deref()).and_then(|mut request| {
+    let started = request(words, environment(), own_path().as_deref()).and_then(|mut request| {
         if !given.has('f') {
             request.flags = sys::NEW_GROUP;
         }
-        sys::spawn(&through_interpreter(request))
+        command::start(request)
     });
     let child = match started {
         Ok(pid) => i32::try_from(pid).unwrap_or(0),

@@ -68,7 +68,7 @@ pub fn xargs(args: Vec<OsString>) -> i32 {
     let text = match io::read_all(&input) {
         Ok(text) => text,
         Err(error) => {
-            warn!("xargs: Cannot open input file ‘{}’: {}", show(&input), io::strerror(&error));
+            warn!("xargs: Cannot open input file ‘{}’: {}", show(&input), sys::message(&error));
             return 1;
         }
     };
@@ -376,7 +376,7 @@ impl Run<'_> {
         match command::spawn(args, actions, None) {
             Ok(pid) => self.running.push(pid),
             Err(error) => {
-                warn!("xargs: {}: {}", show(&args[0]), io::strerror(&error));
+                warn!("xargs: {}: {}", show(&args[0]), sys::message(&error));
                 self.status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
                 return Err(self.status);
             }

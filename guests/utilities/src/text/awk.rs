@@ -74,7 +74,7 @@ pub fn awk(args: Vec<OsString>) -> i32 {
                 match io::read_all(&name) {
                     Ok(text) => source.extend_from_slice(&text),
                     Err(error) => {
-                        warn!("awk: fatal: cannot open source file `{}' for reading: {}", show(&name), io::strerror(&error));
+                        warn!("awk: fatal: cannot open source file `{}' for reading: {}", show(&name), sys::message(&error));
                         return 2;
                     }
                 }

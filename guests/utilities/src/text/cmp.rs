@@ -73,7 +73,7 @@ pub fn cmp(args: Vec<OsString>) -> i32 {
         let read = Input::open(name).and_then(|mut input| input.read_to_end(&mut content));
         if let Err(error) = read {
             if !silent {
-                warn!("cmp: {}: {}", show(name), io::strerror(&error));
+                warn!("cmp: {}: {}", show(name), sys::message(&error));
             }
             return 2;
         }

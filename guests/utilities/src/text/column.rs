@@ -65,7 +65,7 @@ pub fn column(args: Vec<OsString>) -> i32 {
         match io::read_all(&file) {
             Ok(content) => text.extend_from_slice(&content),
             Err(error) => {
-                warn!("column: {}: {}", show(&file), io::strerror(&error));
+                warn!("column: {}: {}", show(&file), sys::message(&error));
                 status = 1;
             }
         }

@@ -13,8 +13,9 @@ use common::number;
 use pattern::Fnmatch;
 use posix_regex::{Regex, Syntax};
 
+use crate::date;
+use crate::files::basename::last_component;
 use crate::io::{self, Out, show};
-use crate::time;
 
 const LONG: &[Long] = &[
     ("brief", Value::No, 'q'),
@@ -216,7 +217,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
                 let text = match io::read_all(&name) {
                     Ok(text) => text,
                     Err(error) => {
-                        warn!("diff: {}: {}", show(&name), io::strerror(&error));
+                        warn!("diff: {}: {}", show(&name), sys::message(&error));
                         return Err(2);
                     }
                 };
@@ -281,8 +282,8 @@ fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
 fn pair(options: &Options, out: &mut Out, first: &[u8], second: &[u8], nested: bool) -> i32 {
     match (is_dir(first), is_dir(second)) {
         (true, true) => directories(options, out, first, second),
-        (true, false) if !nested => files(options, out, &join(first, crate::files::find::base_name(second)), second, false),
-        (false, true) if !nested => files(options, out, first, &join(second, crate::files::find::base_name(first)), false),
+        (true, false) if !nested => files(options, out, &join(first, last_component(second)), second, false),
+        (false, true) if !nested => files(options, out, first, &join(second, last_component(first)), false),
         _ => files(options, out, first, second, nested),
     }
 }
@@ -292,7 +293,7 @@ fn entries(directory: &[u8], out: &mut Out) -> Result<BTreeSet<Vec<u8>>, i32> {
         Ok(children) => Ok(children.filter_map(Result::ok).map(|child| child.file_name().into_encoded_bytes()).collect()),
         Err(error) => {
             out.flush();
-            warn!("diff: {}: {}", show(directory), io::strerror(&error));
+            warn!("diff: {}: {}", show(directory), sys::message(&error));
             Err(2)
         }
     }
@@ -370,7 +371,7 @@ fn load(options: &Options, name: &[u8], may_miss: bool, label: Option<&Vec<u8>>)
             let mut header = name.to_vec();
             header.push(b'\t');
             let seconds = modified.div_euclid(1_000_000_000);
-            header.extend_from_slice(&time::strftime(b"%Y-%m-%d %H:%M:%S", seconds));
+            header.extend_from_slice(&date::format(b"%Y-%m-%d %H:%M:%S", i128::from(seconds) * date::SECOND));
             header.extend_from_slice(format!(".{:09} +0000", modified.rem_euclid(1_000_000_000)).as_bytes());
             header
         }
@@ -385,7 +386,7 @@ fn files(options: &Options, out: &mut Out, first: &[u8], second: &[u8], nested: 
             Ok(side) => loaded.push(side),
             Err(error) => {
                 out.flush();
-                warn!("diff: {}: {}", show(name), io::strerror(&error));
+                warn!("diff: {}: {}", show(name), sys::message(&error));
             }
         }
     }

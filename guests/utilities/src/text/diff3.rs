@@ -81,7 +81,7 @@ pub fn diff3(args: Vec<OsString>) -> i32 {
         match io::read_all(file) {
             Ok(text) => texts.push(text),
             Err(error) => {
-                warn!("diff3: {}: {}", show(file), io::strerror(&error));
+                warn!("diff3: {}: {}", show(file), sys::message(&error));
                 return 2;
             }
         }

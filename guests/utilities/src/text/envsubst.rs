@@ -42,7 +42,7 @@ pub fn envsubst(args: Vec<OsString>) -> i32 {
     let text = match io::read_all(b"-") {
         Ok(text) => text,
         Err(error) => {
-            warn!("envsubst: error while reading \"standard input\": {}", io::strerror(&error));
+            warn!("envsubst: error while reading \"standard input\": {}", sys::message(&error));
             return 1;
         }
     };

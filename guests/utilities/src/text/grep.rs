@@ -279,7 +279,7 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
                     add(&mut patterns, &text);
                 }
                 Err(error) => {
-                    warn!("grep: {}: {}", show(&value), io::strerror(&error));
+                    warn!("grep: {}: {}", show(&value), sys::message(&error));
                     return Err(2);
                 }
             },
@@ -321,7 +321,7 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
                     options.filters.extend(globs.map(|glob| (false, Fnmatch::new(glob))));
                 }
                 Err(error) => {
-                    warn!("grep: {}: {}", show(&value), io::strerror(&error));
+                    warn!("grep: {}: {}", show(&value), sys::message(&error));
                     return Err(2);
                 }
             },
@@ -419,7 +419,7 @@ impl Run<'_> {
         self.errors = true;
         if !self.options.no_messages {
             self.search.out.flush();
-            warn!("grep: {}: {}", show(file), io::strerror(error));
+            warn!("grep: {}: {}", show(file), sys::message(error));
         }
     }
 

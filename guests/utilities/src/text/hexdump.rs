@@ -47,7 +47,7 @@ pub fn hexdump(args: Vec<OsString>) -> i32 {
         match io::read_all(&file) {
             Ok(content) => data.extend_from_slice(&content),
             Err(error) => {
-                warn!("hexdump: {}: {}", show(&file), io::strerror(&error));
+                warn!("hexdump: {}: {}", show(&file), sys::message(&error));
                 status = 1;
             }
         }

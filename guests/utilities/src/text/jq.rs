@@ -218,7 +218,7 @@ fn parse(args: &[Vec<u8>]) -> Result<Options, i32> {
         match io::read_all(name.as_bytes()) {
             Ok(text) => options.filter = Some(show(&text).into_owned()),
             Err(error) => {
-                warn!("jq: error: Could not open {name}: {}", io::strerror(&error));
+                warn!("jq: error: Could not open {name}: {}", sys::message(&error));
                 return Err(2);
             }
         }
@@ -229,7 +229,7 @@ fn parse(args: &[Vec<u8>]) -> Result<Options, i32> {
 fn named(kind: &str, key: &str, value: &[u8]) -> Result<Val, i32> {
     let content = |name: &[u8]| {
         io::read_all(name).map_err(|error| {
-            warn!("jq: Bad JSON in --{kind} {key} {}: Could not open {}: {}", show(name), show(name), io::strerror(&error));
+            warn!("jq: Bad JSON in --{kind} {key} {}: Could not open {}: {}", show(name), show(name), sys::message(&error));
             2
         })
     };

@@ -25,9 +25,9 @@ pub fn pager(args: Vec<OsString>) -> i32 {
             Err(error) => {
                 out.flush();
                 if name == "more" {
-                    warn!("more: cannot open {}: {}", show(file), io::strerror(&error));
+                    warn!("more: cannot open {}: {}", show(file), sys::message(&error));
                 } else {
-                    warn!("{}: {}", show(file), io::strerror(&error));
+                    warn!("{}: {}", show(file), sys::message(&error));
                 }
                 status = 1;
                 continue;
@@ -44,7 +44,7 @@ pub fn pager(args: Vec<OsString>) -> i32 {
                 Ok(read) => out.put(&buffer[..read]),
                 Err(error) => {
                     out.flush();
-                    warn!("{}: {}", show(file), io::strerror(&error));
+                    warn!("{}: {}", show(file), sys::message(&error));
                     status = 1;
                     break;
                 }

@@ -9,6 +9,7 @@ use std::fs;
 use common::getopt::{self, Item, Long, Spec, Value};
 use common::number;
 
+use crate::files::basename::{last_component, without_directories};
 use crate::io::{self, Out, show};
 
 const LONG: &[Long] = &[
@@ -104,14 +105,14 @@ pub fn patch(args: Vec<OsString>) -> i32 {
     let text = match io::read_all(&input) {
         Ok(text) => text,
         Err(error) => {
-            warn!("patch: **** Can't open patch file {} : {}", show(&input), io::strerror(&error));
+            warn!("patch: **** Can't open patch file {} : {}", show(&input), sys::message(&error));
             return 2;
         }
     };
     if let Some(directory) = directory
         && let Err(error) = std::env::set_current_dir(io::path(&directory))
     {
-        warn!("patch: **** Can't change to directory {} : {}", show(&directory), io::strerror(&error));
+        warn!("patch: **** Can't change to directory {} : {}", show(&directory), sys::message(&error));
         return 2;
     }
     let patches = parse::patches(&text);
@@ -133,16 +134,10 @@ pub fn patch(args: Vec<OsString>) -> i32 {
 
 /// The name with `count` leading directories taken off.
 fn stripped(name: &[u8], count: Option<usize>) -> Option<Vec<u8>> {
-    let Some(count) = count else { return Some(crate::files::find::base_name(name).to_vec()) };
-    let mut rest = name;
-    for _ in 0..count {
-        let at = memchr::memchr(b'/', rest)?;
-        rest = &rest[at + 1..];
-        while let Some(more) = rest.strip_prefix(b"/") {
-            rest = more;
-        }
+    match count {
+        Some(count) => without_directories(name, count).map(<[u8]>::to_vec),
+        None => Some(last_component(name).to_vec()),
     }
-    (!rest.is_empty()).then(|| rest.to_vec())
 }
 
 fn exists(name: &[u8]) -> bool {
@@ -221,7 +216,7 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
             out.flush();
-            warn!("patch: **** Can't open file {} : {}", show(&name), io::strerror(&error));
+            warn!("patch: **** Can't open file {} : {}", show(&name), sys::message(&error));
             io::exit(2)
         }
     };
@@ -274,7 +269,7 @@ fn apply_one(options: &Options, out: &mut Out, patch: &parse::Patch, operand: Op
         && let Err(error) = fs::write(&target, &result.content)
     {
         out.flush();
-        warn!("patch: **** Can't create file {} : {}", show(&name), io::strerror(&error));
+        warn!("patch: **** Can't create file {} : {}", show(&name), sys::message(&error));
         return 2;
     }
     i32::from(rejects > 0)

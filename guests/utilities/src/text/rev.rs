@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use common::getopt::{self};
 
-use crate::io::{self, Input, Lines, Out, show};
+use crate::io::{Input, Out, show};
+use crate::lines::Lines;
 use crate::utf8;
 
 /// `rev`: lines backwards.
@@ -20,20 +21,20 @@ pub fn rev(args: Vec<OsString>) -> i32 {
             Ok(input) => input,
             Err(error) => {
                 out.flush();
-                warn!("rev: cannot open {}: {}", show(&file), io::strerror(&error));
+                warn!("rev: cannot open {}: {}", show(&file), sys::message(&error));
                 status = 1;
                 continue;
             }
         };
         let mut lines = Lines::new(input, b'\n');
         loop {
-            let (line, ended) = match lines.next_line() {
+            let (line, ended) = match lines.next_split() {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(error) => {
                     out.flush();
                     let shown = if file == b"-" { b"stdin" } else { file.as_slice() };
-                    warn!("rev: {}: 0: {}", show(shown), io::strerror(&error));
+                    warn!("rev: {}: 0: {}", show(shown), sys::message(&error));
                     status = 1;
                     break;
                 }

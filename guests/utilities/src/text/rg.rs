@@ -267,8 +267,8 @@ pub fn rg(args: Vec<OsString>) -> i32 {
 /// What went wrong, with its number as ripgrep shows it.
 fn described(error: &std::io::Error) -> String {
     match error.raw_os_error() {
-        Some(number) => format!("{} (os error {number})", io::strerror(error)),
-        None => io::strerror(error),
+        Some(number) => format!("{} (os error {number})", sys::message(error)),
+        None => sys::message(error),
     }
 }
 
@@ -299,7 +299,7 @@ impl Run<'_> {
                 self.directory(operand, &prefix, 1, &mut rules);
             }
             Ok(_) => self.file(operand, operand),
-            Err(error) => self.trouble(operand, &format!("{} (os error 2)", io::strerror(&error))),
+            Err(error) => self.trouble(operand, &format!("{} (os error 2)", sys::message(&error))),
         }
     }
 
@@ -385,7 +385,7 @@ impl Run<'_> {
                 self.errors = true;
                 if !self.options.silent {
                     self.out.flush();
-                    warn!("rg: {}: {}", show(path), io::strerror(&error));
+                    warn!("rg: {}: {}", show(path), sys::message(&error));
                 }
             }
         }

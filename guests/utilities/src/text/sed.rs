@@ -125,7 +125,7 @@ pub fn sed(args: Vec<OsString>) -> i32 {
                     chunks.push(Chunk { text, file: Some(value) });
                 }
                 Err(error) => {
-                    warn!("sed: couldn't open file {}: {}", show(&value), io::strerror(&error));
+                    warn!("sed: couldn't open file {}: {}", show(&value), sys::message(&error));
                     return 1;
                 }
             },

@@ -59,7 +59,7 @@ pub fn strings(args: Vec<OsString>) -> i32 {
             Ok(content) => content,
             Err(error) => {
                 out.flush();
-                let text = io::strerror(&error);
+                let text = sys::message(&error);
                 if text == "No such file or directory" {
                     warn!("strings: '{}': No such file", show(&file));
                 } else {

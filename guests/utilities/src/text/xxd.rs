@@ -81,7 +81,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
     let content = match io::read_all(&input) {
         Ok(content) => content,
         Err(error) => {
-            warn!("xxd: {}: {}", show(&input), io::strerror(&error));
+            warn!("xxd: {}: {}", show(&input), sys::message(&error));
             return 2;
         }
     };
@@ -121,7 +121,7 @@ pub fn xxd(args: Vec<OsString>) -> i32 {
     match files.get(1) {
         Some(file) => {
             if let Err(error) = std::fs::write(io::path(file), &out) {
-                warn!("xxd: {}: {}", show(file), io::strerror(&error));
+                warn!("xxd: {}: {}", show(file), sys::message(&error));
                 return 3;
             }
         }

@@ -151,7 +151,7 @@ fn differences(options: &Options, member: &Member, content: &[u8]) -> Vec<Result
     let path = io::path(&location);
     let stat = match sys::stat(&path, options.dereference) {
         Ok(stat) => stat,
-        Err(error) => return vec![Err(format!("Warning: Cannot stat: {}", io::strerror(&error)))],
+        Err(error) => return vec![Err(format!("Warning: Cannot stat: {}", sys::message(&error)))],
     };
     let mut found = Vec::new();
     let kind = match member.kind {
@@ -199,7 +199,7 @@ fn differences(options: &Options, member: &Member, content: &[u8]) -> Vec<Result
         match io::read_all(if location == b"-" { b"./-" } else { &location }) {
             Ok(bytes) if bytes == content => {}
             Ok(_) => found.push(Ok("Contents differ".to_string())),
-            Err(error) => found.push(Ok(format!("Cannot read: {}", io::strerror(&error)))),
+            Err(error) => found.push(Ok(format!("Cannot read: {}", sys::message(&error)))),
         }
     }
     found

@@ -37,7 +37,7 @@ pub(super) fn create(options: &Options, append: bool) -> i32 {
                 warn!(
                     "tar: {}: Cannot read: {}\ntar: Error is not recoverable: exiting now",
                     show(&options.file),
-                    io::strerror(&error)
+                    sys::message(&error)
                 );
                 return 2;
             }
@@ -84,7 +84,7 @@ pub(super) fn finish(options: &Options, mut archive: Vec<u8>) -> Result<(), i32>
     };
     let written = if options.file == b"-" { sys::write_all(1, bytes) } else { fs::write(io::path(&options.file), bytes) };
     written.map_err(|error| {
-        warn!("tar: {}: Cannot open: {}\ntar: Error is not recoverable: exiting now", show(&options.file), io::strerror(&error));
+        warn!("tar: {}: Cannot open: {}\ntar: Error is not recoverable: exiting now", show(&options.file), sys::message(&error));
         2
     })
 }
@@ -99,7 +99,7 @@ impl Writer<'_> {
         let stat = match sys::stat(&path, self.options.dereference) {
             Ok(stat) => stat,
             Err(error) => {
-                warn!("tar: {}: Cannot stat: {}", show(name), io::strerror(&error));
+                warn!("tar: {}: Cannot stat: {}", show(name), sys::message(&error));
                 self.status = 2;
                 return;
             }
@@ -181,7 +181,7 @@ impl Writer<'_> {
                         }
                     }
                     Err(error) => {
-                        warn!("tar: {}: Cannot open: {}", show(name), io::strerror(&error));
+                        warn!("tar: {}: Cannot open: {}", show(name), sys::message(&error));
                         self.status = 2;
                     }
                 }

@@ -6,6 +6,7 @@ use std::io::Read;
 use super::header::{self, Member};
 use super::rename::Scope;
 use super::{Options, long_line, open};
+use crate::files::basename::without_directories;
 use crate::io::{self, Out, show};
 
 pub(super) fn unpack(options: &Options, list: bool) -> i32 {
@@ -207,12 +208,12 @@ impl Unpacking<'_> {
     fn changed(&self, member: &mut Member) -> bool {
         let Options { strip: count, renames, .. } = self.options;
         if *count > 0 {
-            match strip(&member.name, *count) {
+            match without_directories(&member.name, *count).map(<[u8]>::to_vec) {
                 Some(name) => member.name = name,
                 None => return false,
             }
             if member.kind == b'1'
-                && let Some(link) = strip(&member.link, *count)
+                && let Some(link) = without_directories(&member.link, *count).map(<[u8]>::to_vec)
             {
                 member.link = link;
             }
@@ -230,7 +231,7 @@ impl Unpacking<'_> {
 
     fn complain(&mut self, name: &[u8], what: &str, error: &std::io::Error) {
         self.out.flush();
-        warn!("tar: {}: {what}: {}", show(name), io::strerror(error));
+        warn!("tar: {}: {what}: {}", show(name), sys::message(error));
         self.status = 2;
     }
 
@@ -337,18 +338,6 @@ fn cut(mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.truncate(end);
     }
     bytes
-}
-
-fn strip(name: &[u8], count: usize) -> Option<Vec<u8>> {
-    let mut rest = name;
-    for _ in 0..count {
-        let at = memchr::memchr(b'/', rest)?;
-        rest = &rest[at + 1..];
-        while let Some(more) = rest.strip_prefix(b"/") {
-            rest = more;
-        }
-    }
-    (!rest.is_empty()).then(|| rest.to_vec())
 }
 
 fn set_time(path: &std::path::Path, seconds: i64) {

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::time;
+use sys::calendar;
 
 /// One member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,14 +27,15 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Seconds since 1970 as the format's date and time.
 fn dos(seconds: i64) -> (u16, u16) {
-    let at = time::civil(seconds);
-    let year = (at.year.clamp(1980, 2107) - 1980) as u16;
-    let clock = (at.second as u16 / 2) | ((at.minute as u16) << 5) | ((at.hour as u16) << 11);
-    (clock, at.day as u16 | ((at.month as u16) << 5) | (year << 9))
+    let (year, month, day) = calendar::from_days(seconds.div_euclid(86_400));
+    let year = (year.clamp(1980, 2107) - 1980) as u16;
+    let of_day = seconds.rem_euclid(86_400);
+    let clock = (of_day % 60 / 2) | (of_day / 60 % 60) << 5 | (of_day / 3600) << 11;
+    (clock as u16, day as u16 | ((month as u16) << 5) | (year << 9))
 }
 
 fn from_dos(clock: u16, date: u16) -> i64 {
-    let days = time::days(i64::from(date >> 9) + 1980, i64::from(date >> 5 & 15), i64::from(date & 31));
+    let days = calendar::to_days(i64::from(date >> 9) + 1980, i64::from(date >> 5 & 15), i64::from(date & 31));
     days * 86_400 + i64::from(clock >> 11) * 3600 + i64::from(clock >> 5 & 63) * 60 + i64::from(clock & 31) * 2
 }
 

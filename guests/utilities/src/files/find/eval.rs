@@ -9,6 +9,7 @@ use super::parse::{Access, Expr, Options, Time};
 use super::printf::{self, Format, Piece};
 use super::{Entry, stat};
 use crate::command;
+use crate::date;
 use crate::files::mode;
 use crate::io::{self, Out, show};
 
@@ -29,7 +30,7 @@ impl<'a> Eval<'a> {
     pub fn new(options: &'a Options) -> Result<Self, String> {
         let mut files = Vec::new();
         for name in &options.files {
-            let file = fs::File::create(io::path(name)).map_err(|error| format!("‘{}’: {}", show(name), io::strerror(&error)))?;
+            let file = fs::File::create(io::path(name)).map_err(|error| format!("‘{}’: {}", show(name), sys::message(&error)))?;
             files.push(file);
         }
         Ok(Self {
@@ -183,7 +184,7 @@ impl<'a> Eval<'a> {
         match result {
             Ok(()) => true,
             Err(error) => {
-                self.complain(&format!("cannot delete ‘{}’: {}", show(&entry.path), io::strerror(&error)));
+                self.complain(&format!("cannot delete ‘{}’: {}", show(&entry.path), sys::message(&error)));
                 false
             }
         }
@@ -246,7 +247,7 @@ impl<'a> Eval<'a> {
         match started.and_then(command::wait) {
             Ok(status) => status == sys::WaitStatus::Exited(0),
             Err(error) => {
-                warn!("find: ‘{}’: {}", show(&args[0]), io::strerror(&error));
+                warn!("find: ‘{}’: {}", show(&args[0]), sys::message(&error));
                 false
             }
         }
@@ -258,7 +259,7 @@ impl<'a> Eval<'a> {
         let seconds = stat.mtime.div_euclid(1_000_000_000);
         let now = (self.options.now / 1_000_000_000) as i64;
         let format: &[u8] = if now - seconds < 15_778_476 && seconds <= now { b"%b %e %H:%M" } else { b"%b %e  %Y" };
-        let date = crate::time::strftime(format, seconds);
+        let date = date::format(format, stat.mtime.into());
         let mut line = format!(
             "{:9} {:6} {} {:3} {:<8} {:<8} {:8} {} ",
             stat.ino,
@@ -383,8 +384,8 @@ fn fill(template: &[u8], path: &[u8]) -> Vec<u8> {
 }
 
 fn parent(path: &[u8]) -> std::path::PathBuf {
-    let full = command::absolute(path);
-    io::path(&full).parent().map_or_else(|| io::path(b"/"), std::path::Path::to_path_buf)
+    let full = std::env::current_dir().unwrap_or_else(|_| "/".into()).join(io::path(path));
+    full.parent().map_or_else(|| io::path(b"/"), std::path::Path::to_path_buf)
 }
 
 fn link_target(entry: &Entry) -> Vec<u8> {

@@ -6,9 +6,9 @@ use common::number;
 use pattern::Fnmatch;
 use posix_regex::{Around, Regex, Syntax};
 
-use super::date;
 use super::printf::Format;
 use crate::accounts::Accounts;
+use crate::date;
 use crate::files::mode;
 use crate::io::{self, show};
 
@@ -359,7 +359,7 @@ impl Parser<'_> {
             "-samefile" => {
                 let file = self.value(&name)?;
                 let stat = sys::stat(&io::path(&file), self.options.follow);
-                let stat = stat.map_err(|error| format!("‘{}’: {}", show(&file), io::strerror(&error)))?;
+                let stat = stat.map_err(|error| format!("‘{}’: {}", show(&file), sys::message(&error)))?;
                 Expr::SameFile(stat.dev, stat.ino)
             }
             "-readable" => Expr::Can(Access::Read),
@@ -444,7 +444,7 @@ impl Parser<'_> {
 
     fn reference(&mut self, name: &str, kind: char) -> Result<i128> {
         let file = self.value(name)?;
-        let stat = sys::stat(&io::path(&file), true).map_err(|error| format!("‘{}’: {}", show(&file), io::strerror(&error)))?;
+        let stat = sys::stat(&io::path(&file), true).map_err(|error| format!("‘{}’: {}", show(&file), sys::message(&error)))?;
         Ok(i128::from(match kind {
             'a' => stat.atime,
             'c' => stat.ctime,

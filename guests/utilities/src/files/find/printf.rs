@@ -2,6 +2,8 @@
 
 use common::printf::Conversion;
 
+use crate::date;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(Vec<u8>),
@@ -106,7 +108,7 @@ pub(super) fn time(letter: u8, nanos: i64) -> Vec<u8> {
     // GNU shows ten places: nine of nanoseconds and a zero.
     let fraction = format!(".{:09}0", nanos.rem_euclid(1_000_000_000));
     let with_fraction = |format: &[u8]| {
-        let mut text = crate::time::strftime(format, seconds);
+        let mut text = date::format(format, nanos.into());
         text.extend_from_slice(fraction.as_bytes());
         text
     };
@@ -115,17 +117,16 @@ pub(super) fn time(letter: u8, nanos: i64) -> Vec<u8> {
         b'S' => with_fraction(b"%S"),
         b'T' | b'X' => with_fraction(b"%H:%M:%S"),
         b'+' => with_fraction(b"%Y-%m-%d+%H:%M:%S"),
-        b'r' => crate::time::strftime(b"%I:%M:%S %p", seconds),
-        other => crate::time::strftime(&[b'%', other], seconds),
+        b'r' => date::format(b"%I:%M:%S %p", nanos.into()),
+        other => date::format(&[b'%', other], nanos.into()),
     }
 }
 
 /// `%t`, `%a`, `%c`: the C library's `ctime` with a fraction.
 pub(super) fn ctime(nanos: i64) -> Vec<u8> {
-    let seconds = nanos.div_euclid(1_000_000_000);
     let fraction = format!(".{:09}0", nanos.rem_euclid(1_000_000_000));
-    let mut text = crate::time::strftime(b"%a %b %e %H:%M:%S", seconds);
+    let mut text = date::format(b"%a %b %e %H:%M:%S", nanos.into());
     text.extend_from_slice(fraction.as_bytes());
-    text.extend_from_slice(&crate::time::strftime(b" %Y", seconds));
+    text.extend_from_slice(&date::format(b" %Y", nanos.into()));
     text
 }

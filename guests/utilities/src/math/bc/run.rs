@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::math;
 use super::number::Number;
 use super::parse::{Arg, BY_REFERENCE, Expr, Lexed, Parser, Place, Stmt};
-use crate::io::{Input, Lines, Out};
+use crate::io::{Input, Out};
+use crate::lines::Lines;
 
 #[derive(Clone, Debug)]
 struct Function {
@@ -65,10 +66,10 @@ impl Machine {
     /// The next line of standard input, with its end.
     fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole() {
+        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_line().map(|line| line.map(<[u8]>::to_vec)) {
             Ok(line) => line,
             Err(error) => {
-                warn!("(standard_in) 1: read error: {}", crate::io::strerror(&error));
+                warn!("(standard_in) 1: read error: {}", sys::message(&error));
                 crate::io::exit(1)
             }
         }

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use num_bigint::BigInt;
 
 use crate::command;
-use crate::io::{Input, Lines, Out};
+use crate::io::{Input, Out};
+use crate::lines::Lines;
 use crate::math::bc::number::Number;
 
 /// What stands on the stack.
@@ -103,10 +104,10 @@ impl Machine {
     /// The next line of standard input, with its end.
     pub fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
-        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_whole() {
+        match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_line().map(|line| line.map(<[u8]>::to_vec)) {
             Ok(line) => line,
             Err(error) => {
-                warn!("dc: stdin: {}", crate::io::strerror(&error));
+                warn!("dc: stdin: {}", sys::message(&error));
                 crate::io::exit(1)
             }
         }
@@ -569,7 +570,7 @@ impl Machine {
         self.out.flush();
         match command::spawn(&command::shell(&line), Vec::new(), None).and_then(command::wait) {
             Ok(_) => Ok(()),
-            Err(cause) => Err(Stop::Error(format!("cannot run a command: {}", crate::io::strerror(&cause)))),
+            Err(cause) => Err(Stop::Error(format!("cannot run a command: {}", sys::message(&cause)))),
         }
     }
 }

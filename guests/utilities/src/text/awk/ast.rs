@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use super::value::Text;
 use posix_regex::Regex;
+
+use super::value::Text;
 
 /// A variable: where it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +30,28 @@ pub(super) enum Special {
     Fpat,
     FieldWidths,
     IgnoreCase,
+}
+
+impl Special {
+    /// The variable with this name; `None` for one that means nothing to the interpreter.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "NF" => Self::Nf,
+            "NR" => Self::Nr,
+            "FNR" => Self::Fnr,
+            "FS" => Self::Fs,
+            "OFS" => Self::Ofs,
+            "ORS" => Self::Ors,
+            "RS" => Self::Rs,
+            "SUBSEP" => Self::Subsep,
+            "CONVFMT" => Self::Convfmt,
+            "OFMT" => Self::Ofmt,
+            "FPAT" => Self::Fpat,
+            "FIELDWIDTHS" => Self::FieldWidths,
+            "IGNORECASE" => Self::IgnoreCase,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::ast::{Builtin, Expr, Place, Var};
 use super::interp::{Cell, Interp};
 use super::streams;
 use super::value::{ArrayRef, Text, Value, looks_numeric, to_number};
-use crate::{time, utf8};
+use crate::{date, utf8};
 
 impl<'p> Interp<'p> {
     pub fn builtin(&mut self, function: Builtin, args: &'p [Expr]) -> Value {
@@ -205,7 +205,7 @@ impl<'p> Interp<'p> {
             Some(seconds) => self.number(seconds) as i64,
             None => now(),
         };
-        Value::Str(Text::new(time::strftime(&format, seconds)))
+        Value::Str(Text::new(date::format(&format, i128::from(seconds) * date::SECOND)))
     }
 
     fn asort(&mut self, args: &'p [Expr], indices: bool) -> Value {
@@ -339,5 +339,5 @@ fn mktime(text: &[u8]) -> f64 {
         .map_while(|word| std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()))
         .collect();
     let [year, month, day, hour, minute, second, ..] = parts.as_slice() else { return -1.0 };
-    (time::days(*year, *month, *day) * 86_400 + hour * 3600 + minute * 60 + second) as f64
+    (sys::calendar::to_days(*year, *month, *day) * 86_400 + hour * 3600 + minute * 60 + second) as f64
 }

@@ -5,6 +5,8 @@ mod eval;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use posix_regex::{Regex, Syntax};
+
 use super::ast::{Expr, Place, Program, Special, Var};
 use super::lex::unescape;
 use super::parse::syntax;
@@ -12,7 +14,6 @@ use super::record::{Reader, Record, Separator, Splitter};
 use super::streams::Streams;
 use super::value::{ArrayRef, Text, Value, to_number};
 use crate::io::{self, Input, show};
-use posix_regex::{Regex, Syntax};
 
 /// What a variable holds.
 #[derive(Clone, Debug)]
@@ -161,26 +162,11 @@ impl<'p> Interp<'p> {
         let value = Value::Input(Text::new(unescape(&operand[at + 1..], |letter| {
             warn!("awk: warning: escape sequence `\\{letter}' treated as plain `{letter}'")
         })));
-        let special = match name.as_str() {
-            "NF" => Special::Nf,
-            "NR" => Special::Nr,
-            "FNR" => Special::Fnr,
-            "FS" => Special::Fs,
-            "OFS" => Special::Ofs,
-            "ORS" => Special::Ors,
-            "RS" => Special::Rs,
-            "SUBSEP" => Special::Subsep,
-            "CONVFMT" => Special::Convfmt,
-            "OFMT" => Special::Ofmt,
-            "FPAT" => Special::Fpat,
-            "FIELDWIDTHS" => Special::FieldWidths,
-            "IGNORECASE" => Special::IgnoreCase,
-            _ => {
-                if let Some(index) = self.program.globals.iter().position(|known| *known == name) {
-                    self.globals[index] = Cell::Value(value);
-                }
-                return;
+        let Some(special) = Special::named(&name) else {
+            if let Some(index) = self.program.globals.iter().position(|known| *known == name) {
+                self.globals[index] = Cell::Value(value);
             }
+            return;
         };
         self.set_special(special, value);
     }
@@ -251,7 +237,7 @@ impl<'p> Interp<'p> {
                 }
                 Err(error) => {
                     self.streams.flush();
-                    let reason = io::strerror(&error);
+                    let reason = sys::message(&error);
                     if reason == "Is a directory" {
                         warn!("awk: warning: command line argument `{}' is a directory: skipped", show(&name));
                         continue;
@@ -298,7 +284,7 @@ impl<'p> Interp<'p> {
                 Err(error) => {
                     let name = self.text_of_global(known::FILENAME);
                     self.streams.flush();
-                    warn!("awk: read failure on {} ({})", show(&name), io::strerror(&error));
+                    warn!("awk: read failure on {} ({})", show(&name), sys::message(&error));
                     self.failed = true;
                 }
             }

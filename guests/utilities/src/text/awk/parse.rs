@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use posix_regex::{Regex, Syntax};
+
 use super::ast::{Case, Expr, Function, Pattern, Place, Program, Redirect, Special, Stmt, Var};
 use super::lex::{Lexer, Token};
-use posix_regex::{Regex, Syntax};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
@@ -139,29 +140,14 @@ impl Parser {
         if let Some(index) = self.locals.as_ref().and_then(|locals| locals.get(name)) {
             return Var::Local(*index);
         }
-        let special = match name {
-            "NF" => Special::Nf,
-            "NR" => Special::Nr,
-            "FNR" => Special::Fnr,
-            "FS" => Special::Fs,
-            "OFS" => Special::Ofs,
-            "ORS" => Special::Ors,
-            "RS" => Special::Rs,
-            "SUBSEP" => Special::Subsep,
-            "CONVFMT" => Special::Convfmt,
-            "OFMT" => Special::Ofmt,
-            "FPAT" => Special::Fpat,
-            "FIELDWIDTHS" => Special::FieldWidths,
-            "IGNORECASE" => Special::IgnoreCase,
-            _ => {
-                if let Some(index) = self.globals.get(name) {
-                    return Var::Global(*index);
-                }
-                let index = self.program.globals.len();
-                self.program.globals.push(name.to_string());
-                self.globals.insert(name.to_string(), index);
-                return Var::Global(index);
+        let Some(special) = Special::named(name) else {
+            if let Some(index) = self.globals.get(name) {
+                return Var::Global(*index);
             }
+            let index = self.program.globals.len();
+            self.program.globals.push(name.to_string());
+            self.globals.insert(name.to_string(), index);
+            return Var::Global(index);
         };
         Var::Special(special)
     }

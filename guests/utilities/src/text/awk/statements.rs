@@ -278,7 +278,7 @@ impl<'p> Interp<'p> {
                     if error.kind() == std::io::ErrorKind::BrokenPipe {
                         return;
                     }
-                    let message = format!("cannot redirect to `{}': {}", io::show(&name), io::strerror(&error));
+                    let message = format!("cannot redirect to `{}': {}", io::show(&name), sys::message(&error));
                     self.fatal(&message);
                 }
             }

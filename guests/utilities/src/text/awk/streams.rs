@@ -81,7 +81,7 @@ impl Streams {
         }
         match self.sources.get_mut(name) {
             Some(source) => Ok(&mut source.reader),
-            None => Err(std::io::ErrorKind::NotFound.into()),
+            None => Err(std::io::Error::from_raw_os_error(sys::errno::ENOENT)),
         }
     }
 

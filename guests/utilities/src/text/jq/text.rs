@@ -22,7 +22,7 @@ impl Texts {
             match io::read_all(b"-") {
                 Ok(text) => texts.text = text,
                 Err(error) => {
-                    warn!("jq: error: Could not read <stdin>: {}", io::strerror(&error));
+                    warn!("jq: error: Could not read <stdin>: {}", sys::message(&error));
                     texts.missing = true;
                 }
             }
@@ -35,7 +35,7 @@ impl Texts {
                     texts.name = show(file).into_owned();
                 }
                 Err(error) => {
-                    warn!("jq: error: Could not open file {}: {}", show(file), io::strerror(&error));
+                    warn!("jq: error: Could not open file {}: {}", show(file), sys::message(&error));
                     texts.missing = true;
                 }
             }

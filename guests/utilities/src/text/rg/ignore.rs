@@ -1,6 +1,7 @@
 //! `.gitignore`, `.ignore` and `.rgignore`, and what file types are called.
 
 use super::globs::Glob;
+use crate::files::basename::last_component;
 use crate::io;
 
 struct Rule {
@@ -47,7 +48,7 @@ impl Rules {
             }
             let Some(relative) = path.strip_prefix(rule.directory.as_slice()) else { continue };
             let relative = relative.strip_prefix(b"/").unwrap_or(relative);
-            let name = crate::files::find::base_name(relative);
+            let name = last_component(relative);
             if rule.glob.matches(name, relative) {
                 return !rule.negated;
             }

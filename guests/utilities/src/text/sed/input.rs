@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::io::{self, Input, Lines, show};
+use crate::io::{self, Input, show};
+use crate::lines::Lines;
 
 pub(super) struct Stream {
     files: VecDeque<Vec<u8>>,
@@ -49,7 +50,7 @@ impl Stream {
                     return true;
                 }
                 Err(error) => {
-                    let text = io::strerror(&error);
+                    let text = sys::message(&error);
                     let directory = text == "Is a directory";
                     let what = if directory { "read error on" } else { "can't read" };
                     warn!("sed: {what} {}: {text}", show(&name));
@@ -65,7 +66,7 @@ impl Stream {
         match lines.at_end() {
             Ok(end) => end,
             Err(error) => {
-                warn!("sed: read error on {}: {}", show(name), io::strerror(&error));
+                warn!("sed: read error on {}: {}", show(name), sys::message(&error));
                 self.failed = 4;
                 true
             }
@@ -105,7 +106,7 @@ impl Stream {
             if self.name != *name {
                 self.name.clone_from(name);
             }
-            match lines.next_line() {
+            match lines.next_split() {
                 Ok(Some((line, ended))) => {
                     space.extend_from_slice(line);
                     self.line += 1;

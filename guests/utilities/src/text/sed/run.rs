@@ -6,11 +6,13 @@ use std::fs;
 use std::io::Write as _;
 use std::rc::Rc;
 
+use posix_regex::{Regex, Span};
+
 use super::Options;
 use super::input::{Next, Stream};
 use super::script::{Address, Command, Pattern, Program};
-use crate::io::{self, Input, Lines, Out, show};
-use posix_regex::{Regex, Span};
+use crate::io::{self, Input, Out, show};
+use crate::lines::Lines;
 
 enum Target {
     Stdout,
@@ -81,7 +83,7 @@ pub(super) fn run(program: &Program, options: &Options, files: Vec<Vec<u8>>) -> 
             _ => match fs::File::create(io::path(name)) {
                 Ok(file) => Target::File(std::io::BufWriter::new(file), false),
                 Err(error) => {
-                    warn!("sed: couldn't open file {}: {}", show(name), io::strerror(&error));
+                    warn!("sed: couldn't open file {}: {}", show(name), sys::message(&error));
                     return 4;
                 }
             },
@@ -211,12 +213,12 @@ impl<'p> Machine<'p> {
                 backup.splice(0..0, directory.iter().copied());
             }
             if let Err(error) = fs::copy(&path, io::path(&backup)) {
-                self.fatal = Some(format!("cannot rename {}: {}", show(&name), io::strerror(&error)));
+                self.fatal = Some(format!("cannot rename {}: {}", show(&name), sys::message(&error)));
                 return;
             }
         }
         if let Err(error) = fs::write(&path, bytes) {
-            self.fatal = Some(format!("couldn't open file {}: {}", show(&name), io::strerror(&error)));
+            self.fatal = Some(format!("couldn't open file {}: {}", show(&name), sys::message(&error)));
         }
         self.missing_newline = false;
     }

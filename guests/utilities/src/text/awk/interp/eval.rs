@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use posix_regex::Regex;
+
 use super::{Cell, Interp, known};
-use crate::io;
 use crate::text::awk::ast::{Arith, Expr, Order, Place, Source, Special, Var};
 use crate::text::awk::value::{Text, Value, to_number};
-use posix_regex::Regex;
 
 impl<'p> Interp<'p> {
     fn getline(&mut self, place: Option<&'p Place>, source: &'p Source) -> f64 {
@@ -37,7 +37,7 @@ impl<'p> Interp<'p> {
             Ok(true) => {}
             Ok(false) => return 0.0,
             Err(error) => {
-                self.globals[known::ERRNO] = Cell::Value(Value::Str(Text::new(io::strerror(&error).into_bytes())));
+                self.globals[known::ERRNO] = Cell::Value(Value::Str(Text::new(sys::message(&error).into_bytes())));
                 return -1.0;
             }
         }

@@ -136,7 +136,7 @@ impl<'p> Machine<'p> {
             Kind::ReadFile(name) => self.queue.push(Queued::File(name)),
             Kind::ReadLine(reader) => {
                 if let Some(lines) = &mut self.readers[*reader]
-                    && let Ok(Some((line, ended))) = lines.next_line()
+                    && let Ok(Some((line, ended))) = lines.next_split()
                 {
                     let line = line.to_vec();
                     let _ = ended;
@@ -185,7 +185,7 @@ impl<'p> Machine<'p> {
             let result = std::io::Read::read_to_end(&mut reader, &mut output);
             let _ = command::wait(pid);
             if let Err(error) = result {
-                warn!("sed: read error on subprocess: {}", crate::io::strerror(&error));
+                warn!("sed: read error on subprocess: {}", sys::message(&error));
                 crate::io::exit(4);
             }
         }

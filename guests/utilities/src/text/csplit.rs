@@ -1,12 +1,12 @@
-//! `csplit`, whose numbers are checked here: in GNU's words, and before they become sizes.
+//! `csplit`: a file cut where patterns match. The work is done by uutils; its numbers are checked here, in GNU's words and
+//! before they become sizes.
 
 use std::ffi::OsString;
 use std::num::IntErrorKind;
 
-use super::csplit;
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, bytes, fail, os};
-use crate::quote;
+use crate::{quote, uutils};
 
 const SPEC: Spec = Spec {
     short: "b:f:kn:sqz0123456789",
@@ -27,9 +27,9 @@ const SPEC: Spec = Spec {
 const NAME_MAX: usize = 255;
 
 /// `csplit`.
-pub fn checked(args: Args) -> Outcome {
-    if args.iter().skip(1).any(|word| matches!(word.to_str(), Some("--help" | "--version"))) {
-        return csplit(args);
+pub fn main(args: Args) -> Outcome {
+    if uutils::asks(&args) {
+        return uutils::run(args, "csplit", &SPEC, uu_csplit::uumain);
     }
     let given = options::parse(args.clone(), &SPEC)?;
     let prefix = given.value('f').map_or_else(|| b"xx".to_vec(), |prefix| bytes(prefix).to_vec());
@@ -61,7 +61,7 @@ pub fn checked(args: Args) -> Outcome {
             _ => passed.push(word),
         }
     }
-    csplit(passed)
+    uutils::run(passed, "csplit", &SPEC, uu_csplit::uumain)
 }
 
 /// Whether a word that equals the next operand is that operand, and not the value of an option before it.

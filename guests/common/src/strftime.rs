@@ -1,13 +1,28 @@
-//! `strftime` with GNU's flags and widths, in the C locale.
+//! `strftime` in the C locale, with GNU's flags and widths.
 
-use super::{SECOND, Zone};
 use sys::calendar;
+use sys::zone::Zone;
 
+/// Nanoseconds of a second.
+const SECOND: i128 = 1_000_000_000;
+
+/// Names of the days of a week.
 pub const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+/// Names of the months of a year.
 pub const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 
+/// Whose `strftime` it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The C library's, which bash calls.
+    Library,
+    /// That of GNU's programs: years have four digits, and there are `%N`, `%q`, `%:z` and the flag `+`.
+    Program,
+}
+
 struct Moment<'a> {
+    dialect: Dialect,
     days: i64,
     year: i64,
     month: u32,
@@ -31,14 +46,16 @@ struct Flags {
     width: Option<usize>,
 }
 
-/// The moment as the format says; what is no directive stays as it is.
-pub fn format(format: &[u8], time: i128, zone: &Zone) -> Vec<u8> {
+/// Writes a moment, in nanoseconds since 1970, as the format says. An unknown directive stays as it is.
+#[must_use]
+pub fn format(format: &[u8], time: i128, zone: &Zone, dialect: Dialect) -> Vec<u8> {
     let epoch = time.div_euclid(SECOND) as i64;
     let (offset, name) = zone.at(epoch);
     let local = epoch + offset;
     let (days, seconds) = (local.div_euclid(86400), local.rem_euclid(86400));
     let (year, month, day) = calendar::from_days(days);
     let moment = Moment {
+        dialect,
         days,
         year,
         month,
@@ -71,7 +88,7 @@ impl Moment<'_> {
             while let Some(&flag) = format.get(at) {
                 match flag {
                     b'_' | b'-' | b'0' => flags.pad = Some(char::from(flag)),
-                    b'+' => (flags.pad, flags.plus) = (Some('0'), true),
+                    b'+' if self.dialect == Dialect::Program => (flags.pad, flags.plus) = (Some('0'), true),
                     b'^' => flags.upper = true,
                     b'#' => flags.swap = true,
                     _ => break,
@@ -83,7 +100,7 @@ impl Moment<'_> {
                 flags.width = std::str::from_utf8(&format[at..at + digits]).ok().map(|text| text.parse().unwrap_or(usize::MAX));
                 at += digits;
             }
-            while format.get(at) == Some(&b':') {
+            while format.get(at) == Some(&b':') && self.dialect == Dialect::Program {
                 flags.colons += 1;
                 at += 1;
             }
@@ -112,7 +129,10 @@ impl Moment<'_> {
             self.write(format.as_bytes(), &mut inner);
             Some(textual(&String::from_utf8_lossy(&inner), flags))
         };
+        let program = self.dialect == Dialect::Program;
+        let year_width = if program { 4 } else { 1 };
         let written = match letter {
+            b'N' | b'q' if !program => None,
             b'%' => text("%"),
             b'n' => text("\n"),
             b't' => text("\t"),
@@ -121,7 +141,7 @@ impl Moment<'_> {
             b'b' | b'h' => text(&MONTHS[self.month as usize - 1][..3]),
             b'B' => text(MONTHS[self.month as usize - 1]),
             b'c' => nested("%a %b %e %H:%M:%S %Y"),
-            b'C' => number(self.year.div_euclid(100), 2, '0'),
+            b'C' => number(self.year.div_euclid(100), if program { 2 } else { 1 }, '0'),
             b'd' => number(self.day.into(), 2, '0'),
             b'D' | b'x' => nested("%m/%d/%y"),
             b'e' => number(self.day.into(), 2, '_'),
@@ -130,14 +150,14 @@ impl Moment<'_> {
                 self.write(b"-%m-%d", &mut inner);
                 let year = numeric(
                     self.year,
-                    flags.width.map_or(4, |width| width.saturating_sub(6)),
+                    flags.width.map_or(year_width, |width| width.saturating_sub(6)),
                     '0',
                     Flags { width: None, pad: None, ..flags },
                 );
                 Some(year + &String::from_utf8_lossy(&inner))
             }
             b'g' => number(calendar::iso_week(self.days).0.rem_euclid(100), 2, '0'),
-            b'G' => number(calendar::iso_week(self.days).0, 4, '0'),
+            b'G' => number(calendar::iso_week(self.days).0, year_width, '0'),
             b'H' => number(self.hour, 2, '0'),
             b'I' => number(hour12, 2, '0'),
             b'j' => number(i64::from(yday) + 1, 3, '0'),
@@ -166,7 +186,7 @@ impl Moment<'_> {
             b'w' => number(weekday.into(), 1, '0'),
             b'W' => number((i64::from(yday) + 7 - (i64::from(weekday) + 6) % 7) / 7, 2, '0'),
             b'y' => number(self.year.rem_euclid(100), 2, '0'),
-            b'Y' => number(self.year, 4, '0'),
+            b'Y' => number(self.year, year_width, '0'),
             b'z' => self.offset_text(flags),
             b'Z' => {
                 if flags.swap {
@@ -252,9 +272,13 @@ fn textual(text: &str, flags: Flags) -> String {
 mod tests {
     use super::*;
 
+    fn check(directive: &str, time: i128, dialect: Dialect, expected: &str) {
+        let text = format(directive.as_bytes(), time, &Zone::utc(), dialect);
+        assert_eq!(String::from_utf8_lossy(&text), expected, "{directive}");
+    }
+
     #[test]
     fn directives_print_as_gnu_prints_them() {
-        let time = 1_700_000_000 * SECOND + 5;
         for (directive, text) in [
             ("%F %T", "2023-11-14 22:13:20"),
             ("%j %U %V %W %u %w", "318 46 46 46 2 2"),
@@ -263,8 +287,24 @@ mod tests {
             ("%z %:z %::z %:::z", "+0000 +00:00 +00:00:00 +00"),
             ("%I %p %P %k %l", "10 PM pm 22 10"),
             ("%Q %", "%Q %"),
+            ("%Y-%m-%d %H:%M:%S %a %j %V %G %U", "2023-11-14 22:13:20 Tue 318 46 2023 46"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&format(directive.as_bytes(), time, &Zone::utc())), text);
+            check(directive, 1_700_000_000 * SECOND + 5, Dialect::Program, text);
         }
+    }
+
+    #[test]
+    fn the_library_knows_less() {
+        check("%F %T %a %j %V", 0, Dialect::Library, "1970-01-01 00:00:00 Thu 001 01");
+        check("%F %T", 1_709_210_096 * SECOND, Dialect::Library, "2024-02-29 12:34:56");
+        check("%G-%V", 1_609_459_200 * SECOND, Dialect::Library, "2020-53");
+        check("%Y %C %G %F %N %q %:z %+", -60_000_000_000 * SECOND, Dialect::Library, "68 0 68 68-09-03 %N %q %:z %+");
+        check("%Y %F", -60_000_000_000 * SECOND, Dialect::Program, "0068 0068-09-03");
+    }
+
+    #[test]
+    fn dates_before_1970_work() {
+        assert_eq!(calendar::to_days(1969, 12, 31), -1);
+        check("%Y %S", -SECOND, Dialect::Program, "1969 59");
     }
 }
