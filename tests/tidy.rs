@@ -217,7 +217,7 @@ fn a_statement_that_changes_a_guarded_table_is_found() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 15] = [
+const DIRECTIONS: [(&str, &[&str]); 17] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
@@ -232,9 +232,14 @@ const DIRECTIONS: [(&str, &[&str]); 15] = [
     ("sandlite-abi", &[]),
     ("sandlite-image", &[]),
     ("sandlite-sys", &["sandlite-abi"]),
-    ("sandlite-shell", &["sandlite-abi", "sandlite-sys", "sandlite-text", "sandlite-utilities"]),
-    ("sandlite-text", &["sandlite-abi", "sandlite-sys"]),
-    ("sandlite-utilities", &["sandlite-abi", "sandlite-sys"]),
+    ("sandlite-common", &["sandlite-sys"]),
+    ("sandlite-pattern", &["sandlite-common"]),
+    ("sandlite-posix-regex", &[]),
+    (
+        "sandlite-shell",
+        &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys", "sandlite-utilities"],
+    ),
+    ("sandlite-utilities", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
     ("sandlite-probes", &[]),
 ];
 

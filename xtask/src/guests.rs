@@ -16,7 +16,16 @@ use crate::run::{cargo, output, root, run as run_program, step, target};
 const TARGET: &str = "wasm32-wasip1";
 
 /// What the modules are made from: any change here is a rebuild.
-const SOURCES: [&str; 6] = ["guests/abi", "guests/image", "guests/sys", "guests/shell", "guests/text", "guests/utilities"];
+const SOURCES: [&str; 8] = [
+    "guests/abi",
+    "guests/common",
+    "guests/image",
+    "guests/pattern",
+    "guests/posix-regex",
+    "guests/shell",
+    "guests/sys",
+    "guests/utilities",
+];
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
 const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";

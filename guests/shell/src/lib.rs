@@ -8,13 +8,10 @@ pub mod arith;
 pub mod ast;
 pub mod brace;
 pub mod builtins;
-pub mod bytes;
-pub mod ere;
 pub mod exec;
 pub mod expand;
 pub mod interactive;
 pub mod invoke;
-pub mod pattern;
 mod prepared;
 pub mod print;
 pub mod quote;
@@ -26,6 +23,7 @@ pub mod syntax;
 
 use std::ffi::OsString;
 
+pub use common::bytes;
 pub use prepared::prepare;
 
 /// Runs the program that `args[0]` names: the shell, or a utility.
@@ -53,14 +51,14 @@ fn utility(name: &str) -> Option<Utility> {
     match name {
         "bash" | "sh" | "rbash" => None,
         "sandlite" => Some(list_programs),
-        name => utilities::find(name).or_else(|| text::find(name)),
+        name => utilities::find(name),
     }
 }
 
 /// `--help` and `--version` of the utilities that leave them to us.
 #[cfg(target_arch = "wasm32")]
 fn about(name: &str, args: &[OsString]) -> Option<String> {
-    text::about::about(name, args)
+    utilities::about(name, args)
 }
 
 /// Why a program that people expect is not in the sandbox.
@@ -73,7 +71,7 @@ fn why_absent(name: &str) -> Option<&'static str> {
 #[cfg(target_arch = "wasm32")]
 fn list_programs(_: Vec<OsString>) -> i32 {
     let own = ["bash", "sandlite", "sh"];
-    let names: std::collections::BTreeSet<&str> = [&own[..], utilities::names(), text::names()].concat().into_iter().collect();
+    let names: std::collections::BTreeSet<&str> = [&own[..], utilities::names()].concat().into_iter().collect();
     names.iter().for_each(|name| println!("{name}"));
     0
 }

@@ -158,7 +158,7 @@ pub struct Shell {
     /// Arithmetic expressions already understood.
     pub arithmetic: crate::expand::ArithmeticCache,
     /// Regular expressions already understood.
-    pub regexes: NameMap<Rc<regex::Regex>>,
+    pub regexes: NameMap<Rc<posix_regex::Regex>>,
     /// The string given to `-c`.
     pub command_string: Option<String>,
     /// Set while a command substitution's status should become that of an assignment.

@@ -1,4 +1,4 @@
-//! The utilities as one native program, for the tests: the first argument's base name says which.
+//! The programs as one native program, for the tests: the first argument's base name says which.
 
 #[global_allocator]
 static ALLOCATOR: sys::memory::refusing::Allocator = sys::memory::refusing::Allocator;

@@ -1,5 +1,9 @@
-//! Old and simple archives: `uuencode`, `uudecode`, `ar` and `cpio`. `tar` and `zip` live with the text tools.
+//! Programs that pack and unpack.
 
 pub mod ar;
+pub mod compress;
 pub mod cpio;
+pub mod decoder;
+pub mod tar;
 pub mod uu;
+pub mod zip;

@@ -1,19 +1,34 @@
-//! Utilities over files and directories.
+//! Programs over files and directories.
 
+pub mod basename;
 pub mod chmod;
 pub mod chown;
 pub mod copy;
 pub mod cp;
 pub mod dd;
-pub mod disk;
+pub mod df;
+pub mod dircolors;
+pub mod du;
+pub mod file;
+pub mod find;
 pub mod install;
+pub mod link;
 pub mod links;
 pub mod ls;
-pub mod make;
+pub mod mkdir;
+pub mod mknod;
+pub mod mktemp;
 pub mod mode;
 pub mod mv;
+pub mod pathchk;
 pub mod paths;
+pub mod pwd;
 pub mod rm;
+pub mod shred;
 pub mod stat;
+pub mod sync;
 pub mod test;
 pub mod touch;
+pub mod tree;
+pub mod truncate;
+pub mod which;

@@ -1,31 +1,26 @@
-//! Command-line options as GNU's `getopt_long` reads them, with its messages.
-//!
-//! Options and operands may be mixed, long names may be shortened, `--` ends the options.
+//! A utility's options: what `getopt` reads, with its messages on standard error, and `--help` and `--version` everywhere.
 
 use std::ffi::{OsStr, OsString};
 
-use crate::program::{self, Args};
+use common::getopt::{self, Item, Long};
+pub use common::getopt::{May, Needs, No, Value};
 
-/// Whether an option takes a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// None.
-    No,
-    /// Always one.
-    Needs,
-    /// Only attached: `--color=always`, `-ifoo`.
-    May,
-}
-pub use Value::{May, Needs, No};
+use crate::program::{self, Args};
 
 /// What a utility accepts.
 pub struct Spec {
     /// Short options in `getopt`'s notation; a leading `+` stops at the first operand.
     pub short: &'static str,
     /// Long options and the letter each stands for; long ones without a letter use one that no short option has.
-    pub long: &'static [(&'static str, Value, char)],
+    pub long: &'static [Long],
     /// The synopsis: what `--help` prints after `Usage: NAME `.
     pub help: &'static str,
+}
+
+impl Spec {
+    fn letters(&self) -> getopt::Spec {
+        getopt::Spec { short: self.short, long: self.long }
+    }
 }
 
 /// What was given.
@@ -58,37 +53,30 @@ pub fn parse(args: Args, spec: &Spec) -> Result<Given, i32> {
     }
 }
 
+/// Reads the arguments of a utility that takes nothing but `--help` and `--version`.
+pub fn none(args: Args, help: &'static str) -> Result<(), i32> {
+    let given = parse(args, &Spec { short: "", long: &[], help })?;
+    given.operands.first().map_or(Ok(()), |operand| Err(program::extra_operand(operand)))
+}
+
 /// Refuses what `parse` would refuse, and nothing more.
 pub fn check(args: &Args, spec: &Spec) -> Result<(), i32> {
     read(args.clone(), spec).map(drop)
 }
 
 fn read(args: Args, spec: &Spec) -> Result<Given, i32> {
-    let in_order = spec.short.starts_with('+');
+    let words = args.into_iter().skip(1).map(OsString::into_encoded_bytes);
     let mut given = Given { options: Vec::new(), operands: Vec::new() };
-    let mut args = args.into_iter().skip(1);
-    while let Some(arg) = args.next() {
-        let bytes = arg.as_encoded_bytes();
-        if bytes == b"--" {
-            given.operands.extend(args);
-            break;
-        }
-        if let Some(long) = bytes.strip_prefix(b"--") {
-            let option = long_option(long, spec, &mut args)?;
-            let last = matches!(option.0, HELP | VERSION);
-            given.options.push(option);
-            if last {
+    for item in spec.letters().items(words, ALWAYS) {
+        match item.map_err(program::usage)? {
+            Item::Operand(word) => given.operands.push(program::os(word)),
+            Item::Opt(letter, value) => {
+                given.options.push((letter, program::os(value.unwrap_or_default())));
                 // As getopt's callers do: what follows is not even looked at.
-                break;
+                if matches!(letter, HELP | VERSION) {
+                    break;
+                }
             }
-        } else if bytes.len() > 1 && bytes[0] == b'-' {
-            short_options(&bytes[1..], spec, &mut args, &mut given.options)?;
-        } else if in_order {
-            given.operands.push(arg);
-            given.operands.extend(args);
-            break;
-        } else {
-            given.operands.push(arg);
         }
     }
     Ok(given)
@@ -96,7 +84,7 @@ fn read(args: Args, spec: &Spec) -> Result<Given, i32> {
 
 const HELP: char = '\u{1}';
 const VERSION: char = '\u{2}';
-const ALWAYS: &[(&str, Value, char)] = &[("help", No, HELP), ("version", No, VERSION)];
+const ALWAYS: &[Long] = &[("help", No, HELP), ("version", No, VERSION)];
 
 /// The synopsis, and the options as the table has them.
 fn help(spec: &Spec) -> i32 {
@@ -106,7 +94,7 @@ fn help(spec: &Spec) -> i32 {
     let mut lines: Vec<String> = Vec::new();
     for letter in short {
         let names: Vec<_> = spec.long.iter().filter(|(_, _, stands_for)| *stands_for == char::from(letter)).collect();
-        let value = match short_value(spec.short, letter) {
+        let value = match spec.letters().short_value(letter) {
             Some(Needs) if names.is_empty() => " VALUE",
             _ => "",
         };
@@ -114,7 +102,7 @@ fn help(spec: &Spec) -> i32 {
         lines.push(format!("  -{}{value}{long}\n", char::from(letter)));
     }
     for (name, value, letter) in spec.long.iter().chain(ALWAYS) {
-        if !letter.is_ascii() || short_value(spec.short, *letter as u8).is_none() {
+        if !letter.is_ascii() || spec.letters().short_value(*letter as u8).is_none() {
             lines.push(format!("      --{name}{}\n", value_text(*value)));
         }
     }
@@ -136,79 +124,6 @@ fn version() -> i32 {
     let name = name.rsplit('/').next().unwrap_or(name);
     out.text(format!("{name} (GNU coreutils work-alike of Sandlite) {}\n", env!("CARGO_PKG_VERSION")));
     0
-}
-
-fn long_option(long: &[u8], spec: &Spec, args: &mut impl Iterator<Item = OsString>) -> Result<(char, OsString), i32> {
-    let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&long[..at], Some(&long[at + 1..])),
-        None => (long, None),
-    };
-    let candidates: Vec<_> = spec.long.iter().chain(ALWAYS).filter(|(option, ..)| option.as_bytes().starts_with(name)).collect();
-    let exact = candidates.iter().find(|(option, ..)| option.as_bytes() == name);
-    let same = candidates.iter().all(|(_, value, letter)| (*value, *letter) == (candidates[0].1, candidates[0].2));
-    let &&(full, value, letter) = match (exact, candidates.as_slice()) {
-        (Some(option), _) => option,
-        (None, [option, ..]) if same => option,
-        (None, []) => return Err(program::usage(format!("unrecognized option '--{}'", String::from_utf8_lossy(long)))),
-        (None, several) => {
-            let names: String = several.iter().map(|(option, ..)| format!(" '--{option}'")).collect();
-            return Err(program::usage(format!(
-                "option '--{}' is ambiguous; possibilities:{names}",
-                String::from_utf8_lossy(long)
-            )));
-        }
-    };
-    match (value, attached) {
-        (No, Some(_)) => Err(program::usage(format!("option '--{full}' doesn't allow an argument"))),
-        (No | May, None) => Ok((letter, OsString::new())),
-        (_, Some(value)) => Ok((letter, program::os(value.to_vec()))),
-        (Needs, None) => match args.next() {
-            Some(value) => Ok((letter, value)),
-            None => Err(program::usage(format!("option '--{full}' requires an argument"))),
-        },
-    }
-}
-
-fn short_options(
-    cluster: &[u8],
-    spec: &Spec,
-    args: &mut impl Iterator<Item = OsString>,
-    options: &mut Vec<(char, OsString)>,
-) -> Result<(), i32> {
-    let mut rest = cluster;
-    while let Some((&letter, after)) = rest.split_first() {
-        rest = after;
-        match short_value(spec.short, letter) {
-            None => return Err(program::usage(format!("invalid option -- '{}'", String::from_utf8_lossy(&[letter])))),
-            Some(No) => options.push((char::from(letter), OsString::new())),
-            Some(May) => {
-                options.push((char::from(letter), program::os(rest.to_vec())));
-                return Ok(());
-            }
-            Some(Needs) => {
-                let value = if rest.is_empty() { args.next() } else { Some(program::os(rest.to_vec())) };
-                let Some(value) = value else {
-                    return Err(program::usage(format!("option requires an argument -- '{}'", char::from(letter))));
-                };
-                options.push((char::from(letter), value));
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-fn short_value(short: &str, letter: u8) -> Option<Value> {
-    let short = short.as_bytes();
-    if matches!(letter, b':' | b'+') {
-        return None;
-    }
-    let at = short.iter().position(|&byte| byte == letter)?;
-    match short.get(at + 1..).unwrap_or_default() {
-        [b':', b':', ..] => Some(May),
-        [b':', ..] => Some(Needs),
-        _ => Some(No),
-    }
 }
 
 /// The choice that `value` names or begins, as GNU's `XARGMATCH` finds it; complains with the list of choices.

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+pub use common::locale::utf8;
 use sys::OpenFlags;
 
+use crate::lines::Lines;
 use crate::quote;
 
 /// Exit status, or the status of a failure that has already been told on standard error.
@@ -24,13 +26,31 @@ pub const BLOCK: usize = 64 * 1024;
 static NAME: OnceLock<String> = OnceLock::new();
 static FAILURE: AtomicI32 = AtomicI32::new(1);
 
-/// Runs a utility under its own name.
-pub fn run(args: Args, utility: fn(Args) -> Outcome) -> i32 {
+/// How a program ends: with a status, or with that of a failure.
+pub trait Status {
+    /// The exit status.
+    fn status(self) -> i32;
+}
+
+impl Status for i32 {
+    fn status(self) -> i32 {
+        self
+    }
+}
+
+impl Status for Outcome {
+    fn status(self) -> i32 {
+        match self {
+            Ok(status) | Err(status) => status,
+        }
+    }
+}
+
+/// Runs a program under its own name.
+pub fn run<S: Status>(args: Args, program: fn(Args) -> S) -> i32 {
     let name = args.first().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let _ = NAME.set(name);
-    match utility(args) {
-        Ok(status) | Err(status) => status,
-    }
+    program(args).status()
 }
 
 /// The name in messages: the program's first argument, as it was given.
@@ -89,19 +109,6 @@ pub fn missing_operand(after: Option<&OsString>) -> i32 {
 /// The complaint about an operand too many.
 pub fn extra_operand(operand: &OsStr) -> i32 {
     usage(format!("extra operand {}", quote::plain(operand)))
-}
-
-/// Whether the locale's characters are UTF-8; otherwise they are bytes.
-pub fn utf8() -> bool {
-    static UTF8: OnceLock<bool> = OnceLock::new();
-    *UTF8.get_or_init(|| {
-        let value =
-            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        value.is_some_and(|value| {
-            let value = value.to_ascii_lowercase();
-            value.contains("utf-8") || value.contains("utf8")
-        })
-    })
 }
 
 /// Standard output: blocks when nobody watches, lines on a terminal. A failed write ends the process.
@@ -184,6 +191,16 @@ fn send(bytes: &[u8]) {
     if let Err(error) = sys::write_all(1, bytes) {
         warn(format!("write error: {}", sys::message(&error)));
         std::process::exit(failure());
+    }
+}
+
+impl common::printf::Sink for Output {
+    fn put(&mut self, bytes: &[u8]) {
+        Output::put(self, bytes);
+    }
+
+    fn fill(&mut self, byte: u8, count: usize) {
+        Output::fill(self, byte, count);
     }
 }
 
@@ -319,63 +336,26 @@ pub fn or_stdin(mut operands: Vec<OsString>) -> Vec<OsString> {
     operands
 }
 
-/// Input by lines, without copying more than the file's own blocks.
-pub struct Lines {
-    input: Descriptor,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    delimiter: u8,
-    ended: bool,
-}
-
-impl Lines {
-    /// Lines of `input` that end with `delimiter`.
-    pub fn new(input: Descriptor, delimiter: u8) -> Self {
-        let buffer = buffer(&input);
-        Self { input, buffer, start: 0, end: 0, delimiter, ended: false }
-    }
-
-    /// The next line, its delimiter included when it has one.
-    #[inline]
-    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
-        let mut searched = self.start;
-        loop {
-            if let Some(at) = memchr::memchr(self.delimiter, &self.buffer[searched..self.end]) {
-                let line = self.start..searched + at + 1;
-                self.start = line.end;
-                return Ok(Some(&self.buffer[line]));
+/// Passes every line of the files on, with its delimiter when it has one; returns the status, 1 after a file that failed.
+pub fn each_line(files: &[OsString], delimiter: u8, out: &mut Output, mut each: impl FnMut(&[u8], &mut Output)) -> i32 {
+    let mut status = 0;
+    for file in or_stdin(files.to_vec()) {
+        let mut lines = open(&file).map(|input| Lines::of_file(input, delimiter));
+        let failed = loop {
+            match lines.as_mut().map(Lines::next_line) {
+                Ok(Ok(Some(line))) => each(line, out),
+                Ok(Ok(None)) => break None,
+                Ok(Err(error)) => break Some(error),
+                Err(_) => break lines.err(),
             }
-            if self.ended {
-                let line = self.start..self.end;
-                self.start = self.end;
-                return Ok((!line.is_empty()).then(|| &self.buffer[line]));
-            }
-            searched = self.end;
-            if self.start > 0 {
-                self.buffer.copy_within(self.start..self.end, 0);
-                searched -= self.start;
-                self.end -= self.start;
-                self.start = 0;
-            }
-            if self.end == self.buffer.len() {
-                self.buffer.resize(self.buffer.len() * 2, 0);
-            }
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.ended = true,
-                Ok(n) => self.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        };
+        if let Some(error) = failed {
+            out.send();
+            warn_file(&file, &error);
+            status = 1;
         }
     }
-
-    /// The next line without its delimiter.
-    #[inline]
-    pub fn next_content(&mut self) -> io::Result<Option<&[u8]>> {
-        let delimiter = self.delimiter;
-        Ok(self.next_line()?.map(|line| line.strip_suffix(&[delimiter]).unwrap_or(line)))
-    }
+    status
 }
 
 /// The bytes of an argument or a file name.

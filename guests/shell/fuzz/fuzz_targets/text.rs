@@ -4,14 +4,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use shell::ast::{Part, Word};
-use shell::pattern::{Flags, Pattern};
+use pattern::{Flags, Pattern};
 use shell::{arith, brace, bytes, quote, syntax};
 
 fuzz_target!(|data: &[u8]| {
     let text = bytes::decode(data);
     let (pattern, subject) = text.split_once('\n').unwrap_or((&text, "aab[x]"));
     for (extglob, nocase) in [(false, false), (true, false), (true, true)] {
-        let compiled = Pattern::compile(&[(pattern, false)], Flags { extglob, nocase });
+        let compiled = Pattern::compile(&[(pattern, false)], Flags { extglob, nocase, ..Flags::default() });
         let whole = compiled.matches(subject);
         assert_eq!(whole, compiled.prefix(subject, true) == Some(subject.len()));
         assert_eq!(whole, compiled.suffix(subject, true) == Some(0));

@@ -1,7 +1,7 @@
 //! `help`: how each builtin is used, and what for.
 
-use crate::pattern::{Flags, Pattern};
 use crate::shell::{Done, Shell};
+use pattern::{Flags, Pattern};
 
 /// Name, synopsis, purpose.
 const TEXTS: &[(&str, &str, &str)] = &[

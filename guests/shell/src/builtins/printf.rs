@@ -1,6 +1,9 @@
 //! `printf`.
 
-use super::echo::{Dialect, escape, unescape};
+use common::escape::{BASH_ARGUMENT, BASH_FORMAT, escape, unescape};
+use common::float;
+use common::printf::{self, Conversion, Sink};
+
 use crate::bytes;
 use crate::quote;
 use crate::shell::{Done, Flow, Shell};
@@ -26,13 +29,13 @@ const SHORT: usize = 4096;
 
 /// What is printed: bytes, and long padding between them, which takes no memory.
 #[derive(Debug, Default)]
-struct Sink {
+struct Printed {
     bytes: Vec<u8>,
     /// Where in `bytes`, which byte, how often.
     padding: Vec<(usize, u8, usize)>,
 }
 
-impl Sink {
+impl Sink for Printed {
     fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -44,7 +47,9 @@ impl Sink {
             self.padding.push((self.bytes.len(), byte, count));
         }
     }
+}
 
+impl Printed {
     fn len(&self) -> usize {
         self.padding.iter().fold(self.bytes.len(), |length, (_, _, count)| length.saturating_add(*count))
     }
@@ -76,18 +81,6 @@ impl Sink {
             shell.output.failure.is_none()
         });
     }
-}
-
-/// A conversion's flags, width and precision.
-#[derive(Debug, Default)]
-struct Spec {
-    minus: bool,
-    plus: bool,
-    space: bool,
-    alternate: bool,
-    zero: bool,
-    width: usize,
-    precision: Option<usize>,
 }
 
 pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
@@ -125,7 +118,7 @@ pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
     }
     let Some(format) = args.get(at) else { return Ok(shell.usage("printf")) };
     let mut arguments = Arguments { list: args.get(at + 1..).unwrap_or_default(), at: 0, failed: false };
-    let mut out = Sink { bytes: Vec::with_capacity(64), padding: Vec::new() };
+    let mut out = Printed { bytes: Vec::with_capacity(64), padding: Vec::new() };
     let format = bytes::encode(format).into_owned();
     loop {
         let before = arguments.at;
@@ -161,12 +154,12 @@ pub(super) fn printf(shell: &mut Shell, args: &[String]) -> Done {
 }
 
 /// Uses the format once; `false` when output ends here.
-fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &mut Sink) -> bool {
+fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &mut Printed) -> bool {
     let mut rest = format;
     while let Some((&byte, tail)) = rest.split_first() {
         match byte {
             b'\\' => {
-                let used = escape(tail, Dialect::Format, &mut out.bytes).unwrap_or(0);
+                let used = escape(tail, BASH_FORMAT, &mut out.bytes).unwrap_or(0);
                 rest = tail.get(used..).unwrap_or_default();
             }
             b'%' if tail.first() == Some(&b'%') => {
@@ -188,26 +181,13 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
     true
 }
 
-fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Sink) -> Option<&'f [u8]> {
-    let mut spec = Spec::default();
-    let mut rest = text;
-    while let Some((&flag, tail)) = rest.split_first() {
-        match flag {
-            b'-' => spec.minus = true,
-            b'+' => spec.plus = true,
-            b' ' => spec.space = true,
-            b'#' => spec.alternate = true,
-            b'0' => spec.zero = true,
-            b'\'' => {}
-            _ => break,
-        }
-        rest = tail;
-    }
+fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Printed) -> Option<&'f [u8]> {
+    let (mut spec, mut rest) = Conversion::flags(text);
     // C's library refuses a conversion that is wider than its numbers, and bash goes on without it.
     let mut refused = false;
     match number(shell, &mut rest, arguments) {
         Size::Given(width) => {
-            spec.minus |= width < 0;
+            spec.left |= width < 0;
             spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
         }
         Size::Absent => {}
@@ -221,7 +201,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             Size::TooLarge => refused = true,
         }
     }
-    let discarded = &mut Sink::default();
+    let discarded = &mut Printed::default();
     if refused {
         (spec.width, spec.precision) = (0, None);
     }
@@ -239,12 +219,12 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
     };
     let out = if refused { discarded } else { out };
     match letter {
-        b's' => pad_text(&bytes::encode(&arguments.next().unwrap_or_default()), &spec, out),
+        b's' => spec.text(&bytes::encode(&arguments.next().unwrap_or_default()), out),
         b'b' => {
             let argument = arguments.next().unwrap_or_default();
             let mut expanded = Vec::new();
-            let go_on = unescape(&argument, Dialect::PercentB, &mut expanded);
-            pad_text(&expanded, &spec, out);
+            let go_on = unescape(&bytes::encode(&argument), BASH_ARGUMENT, &mut expanded);
+            spec.text(&expanded, out);
             if !go_on {
                 return None;
             }
@@ -255,28 +235,26 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
                 (b'Q', Some(precision)) => argument.chars().take(precision).collect(),
                 _ => argument,
             };
-            let spec = if letter == b'Q' { Spec { precision: None, ..spec } } else { spec };
-            pad_text(&bytes::encode(&quote::backslashes(&argument)), &spec, out);
+            let spec = if letter == b'Q' { Conversion { precision: None, ..spec } } else { spec };
+            spec.text(&bytes::encode(&quote::backslashes(&argument)), out);
         }
         b'c' => {
             let argument = arguments.next().unwrap_or_default();
             let encoded = bytes::encode(&argument);
             let first = encoded.get(..1).map_or(&[0][..], |byte| byte);
-            let spec = Spec { precision: None, ..spec };
-            pad_text(first, &spec, out);
+            spec.padded(first, first.len(), out);
         }
         b'd' | b'i' => {
             let value = integer(shell, arguments, true);
-            pad_signed(value, &spec, out);
+            spec.signed(value, out);
         }
         b'u' | b'o' | b'x' | b'X' => {
             let value = integer(shell, arguments, false);
-            pad_unsigned(value.cast_unsigned(), letter, &spec, out);
+            spec.unsigned(value.cast_unsigned(), letter, out);
         }
         b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
             let value = float(shell, arguments);
-            let text = super::time::format_float(value, letter, spec.precision, spec.alternate);
-            pad_number(&text, &spec, out);
+            spec.float(value, letter, out);
         }
         b'(' => {
             let end = tail.windows(2).position(|pair| pair == b")T");
@@ -300,7 +278,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             };
             let pattern = if pattern.is_empty() { "%X".to_owned() } else { pattern };
             let text = shell.format_local_time(&pattern, seconds);
-            pad_text(text.as_bytes(), &spec, out);
+            spec.text(text.as_bytes(), out);
             return tail.get(end + 2..);
         }
         b'n' => {
@@ -311,7 +289,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         }
         other => {
             out.write(shell);
-            *out = Sink::default();
+            *out = Printed::default();
             shell.complain(format_args!("printf: `{}': invalid format character", bytes::decode(&[other])));
             arguments.failed = true;
             return None;
@@ -340,12 +318,11 @@ fn number(shell: &mut Shell, rest: &mut &[u8], arguments: &mut Arguments<'_>) ->
             if value < 0 { i32::MIN } else { i32::MAX }
         }));
     }
-    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (digits, tail) = rest.split_at(count);
+    let (size, tail) = printf::number(rest);
     *rest = tail;
-    match std::str::from_utf8(digits) {
-        Ok("") | Err(_) => Size::Absent,
-        Ok(digits) => digits.parse().map_or(Size::TooLarge, Size::Given),
+    match size.map(i32::try_from) {
+        None => Size::Absent,
+        Some(size) => size.map_or(Size::TooLarge, Size::Given),
     }
 }
 
@@ -400,7 +377,7 @@ fn float(shell: &mut Shell, arguments: &mut Arguments<'_>) -> f64 {
     if text.is_empty() {
         return 0.0;
     }
-    match super::time::parse_float(text.trim_start()) {
+    match float::parse(text.trim_start()) {
         (value, "") => value,
         (value, _) => {
             shell.complain(format_args!("printf: {text}: invalid number"));
@@ -408,82 +385,4 @@ fn float(shell: &mut Shell, arguments: &mut Arguments<'_>) -> f64 {
             value
         }
     }
-}
-
-fn pad_text(text: &[u8], spec: &Spec, out: &mut Sink) {
-    let shown = match spec.precision {
-        Some(precision) => text.get(..precision.min(text.len())).unwrap_or(text),
-        None => text,
-    };
-    let room = spec.width.saturating_sub(shown.len());
-    if !spec.minus {
-        out.fill(b' ', room);
-    }
-    out.put(shown);
-    if spec.minus {
-        out.fill(b' ', room);
-    }
-}
-
-fn pad_signed(value: i64, spec: &Spec, out: &mut Sink) {
-    let digits = value.unsigned_abs().to_string();
-    let sign = sign(value < 0, spec);
-    pad_digits(sign, &digits, spec, out);
-}
-
-fn sign(negative: bool, spec: &Spec) -> &'static str {
-    match (negative, spec.plus, spec.space) {
-        (true, ..) => "-",
-        (_, true, _) => "+",
-        (_, _, true) => " ",
-        _ => "",
-    }
-}
-
-fn pad_unsigned(value: u64, letter: u8, spec: &Spec, out: &mut Sink) {
-    let (digits, prefix) = match letter {
-        b'o' => (format!("{value:o}"), if spec.alternate && value != 0 { "0" } else { "" }),
-        b'x' => (format!("{value:x}"), if spec.alternate && value != 0 { "0x" } else { "" }),
-        b'X' => (format!("{value:X}"), if spec.alternate && value != 0 { "0X" } else { "" }),
-        _ => (value.to_string(), ""),
-    };
-    pad_digits(prefix, &digits, spec, out);
-}
-
-fn pad_digits(prefix: &str, digits: &str, spec: &Spec, out: &mut Sink) {
-    let digits = if spec.precision == Some(0) && digits == "0" { "" } else { digits };
-    let zeros = match spec.precision {
-        Some(precision) => precision.saturating_sub(digits.len()),
-        None if spec.zero && !spec.minus => spec.width.saturating_sub(prefix.len() + digits.len()),
-        None => 0,
-    };
-    let room = spec.width.saturating_sub((prefix.len() + digits.len()).saturating_add(zeros));
-    if !spec.minus {
-        out.fill(b' ', room);
-    }
-    out.put(prefix.as_bytes());
-    out.fill(b'0', zeros);
-    out.put(digits.as_bytes());
-    if spec.minus {
-        out.fill(b' ', room);
-    }
-}
-
-/// A formatted float with its sign, zero padding and width.
-fn pad_number(text: &str, spec: &Spec, out: &mut Sink) {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
-    };
-    let sign = sign(negative, spec);
-    let finite = digits.starts_with(|c: char| c.is_ascii_digit());
-    if spec.zero && !spec.minus && finite {
-        let room = spec.width.saturating_sub(sign.len() + digits.len());
-        out.put(sign.as_bytes());
-        out.fill(b'0', room);
-        out.put(digits.as_bytes());
-        return;
-    }
-    let text = format!("{sign}{digits}");
-    pad_text(text.as_bytes(), &Spec { minus: spec.minus, width: spec.width, ..Spec::default() }, out);
 }

@@ -2,8 +2,11 @@
 
 use std::rc::Rc;
 
+use posix_regex::{Regex, Span, Syntax};
+
 use crate::ast::{TestExpression, Word};
 use crate::builtins::{Comparison, file_test, files_compare};
+use crate::bytes;
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::{SetOption, ShoptOption};
 
@@ -106,40 +109,16 @@ impl Shell {
         let source = self.expand_regex(right)?;
         self.trace_test(format_args!("{} =~ {}", shown(text), source))?;
         let Some(regex) = self.regex(&source) else { return Ok(None) };
-        let captures = regex.captures(text);
-        let longer = match &captures {
-            Some(found) if source.contains(['|', '?']) && !source.contains(['$', '\\']) => {
-                self.longest(&source, text, found.get(0).map_or((0, 0), |whole| (whole.start(), whole.end())))
-            }
-            _ => None,
-        };
-        let captures = match longer {
-            Some((start, end)) => self.regex(&format!("^({source})$")).and_then(|regex| {
-                let found = regex.captures(text.get(start..end)?)?;
-                let groups = found.iter().skip(1).map(|group| group.map_or("", |group| group.as_str()).to_owned());
-                Some(groups.collect::<Vec<_>>())
-            }),
-            None => captures
-                .map(|captures| captures.iter().map(|group| group.map_or("", |group| group.as_str()).to_owned()).collect()),
-        };
-        let matched = captures.is_some();
-        self.set_array("BASH_REMATCH", captures.unwrap_or_default());
+        let text = bytes::encode(text);
+        let mut groups = Vec::new();
+        let matched = regex.captures_at(&text, 0, &mut groups);
+        let shown =
+            |span: Option<Span>| span.and_then(|(start, end)| text.get(start..end)).map(bytes::decode).unwrap_or_default();
+        self.set_array("BASH_REMATCH", groups.into_iter().map(shown));
         Ok(Some(matched))
     }
 
-    /// POSIX wants the longest of the leftmost matches; the engine gives the first alternative's.
-    fn longest(&mut self, source: &str, text: &str, (start, end): (usize, usize)) -> Option<(usize, usize)> {
-        /// Beyond this the search for a longer match would cost more than it is worth.
-        const MOST: usize = 2000;
-        if text.len() > MOST || source.starts_with('^') && start > 0 {
-            return None;
-        }
-        let whole = self.regex(&format!("^({source})$"))?;
-        let mut ends = (end + 1..=text.len()).rev().filter(|&end| text.is_char_boundary(end));
-        ends.find(|&end| text.get(start..end).is_some_and(|part| whole.is_match(part))).map(|end| (start, end))
-    }
-
-    fn regex(&mut self, source: &str) -> Option<Rc<regex::Regex>> {
+    fn regex(&mut self, source: &str) -> Option<Rc<Regex>> {
         /// Forgotten all at once when this many are known.
         const KEPT: usize = 64;
         let ignore_case = self.shopt(ShoptOption::NoCaseMatch);
@@ -147,13 +126,8 @@ impl Shell {
         if let Some(known) = self.regexes.get(&key) {
             return Some(Rc::clone(known));
         }
-        let translated = crate::ere::translate(source)?;
-        let regex = regex::RegexBuilder::new(&translated)
-            .case_insensitive(ignore_case)
-            .dot_matches_new_line(true)
-            .size_limit(4 << 20)
-            .build()
-            .ok()?;
+        let syntax = Syntax { extended: true, strict_repeat: true, library: true, ignore_case, ..Syntax::default() };
+        let regex = Regex::new(&bytes::encode(source), syntax).ok()?;
         if self.regexes.len() >= KEPT {
             self.regexes.clear();
         }

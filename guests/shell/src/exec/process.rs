@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::expand::HIGHEST;
-use crate::pattern::{Directories, Entry, EntryKind};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::signals::{Event, signal_description};
+use pattern::{Directories, Entry, EntryKind};
 
 /// The shell's own descriptors begin here; scripts rarely go this far.
 pub(super) const OWN_DESCRIPTORS: u32 = 100;

@@ -1,7 +1,7 @@
 //! Word splitting: segments in, fields out.
 
 use super::Segment;
-use crate::pattern::Piece;
+use pattern::Piece;
 
 /// One field, still knowing which of its text was quoted.
 #[derive(Debug, Default)]

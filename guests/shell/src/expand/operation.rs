@@ -3,11 +3,11 @@
 use super::parameter::Expanded;
 use super::{Mode, Segment, Tilde};
 use crate::ast::{CaseChange, Index, Operation, ParameterName, ReplaceAnchor, Word};
-use crate::pattern::{Flags, Pattern};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::Subscript;
 use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::Value;
+use pattern::{Flags, Pattern};
 
 impl Shell {
     /// Expands a parameter with its operation into segments.
@@ -225,13 +225,17 @@ impl Shell {
     /// The pattern of `#`, `%`, `^` and `,`, which `nocasematch` does not concern.
     fn compile_operand(&mut self, word: &Word) -> Done<Pattern> {
         let text = self.expand_pattern(word)?;
-        let flags = Flags { extglob: self.shopt(ShoptOption::ExtGlob), nocase: false };
+        let flags = Flags { extglob: self.shopt(ShoptOption::ExtGlob), nocase: false, ..Flags::default() };
         Ok(Pattern::compile(&[(text.as_str(), false)], flags))
     }
 
     /// A pattern as `case`, `[[` (which always has `extglob`) and expansions match it.
     pub(crate) fn compile_pattern(&self, text: &str, extglob: bool) -> Pattern {
-        let flags = Flags { extglob: extglob || self.shopt(ShoptOption::ExtGlob), nocase: self.shopt(ShoptOption::NoCaseMatch) };
+        let flags = Flags {
+            extglob: extglob || self.shopt(ShoptOption::ExtGlob),
+            nocase: self.shopt(ShoptOption::NoCaseMatch),
+            ..Flags::default()
+        };
         Pattern::compile(&[(text, false)], flags)
     }
 

@@ -1,9 +1,9 @@
 //! Pathname expansion: which files a field's pattern names.
 
 use super::fields::Field;
-use crate::pattern::{self, GlobOptions, Piece};
 use crate::shell::{Done, Shell};
 use crate::state::options::{SetOption, ShoptOption};
+use pattern::{self, GlobOptions, Piece};
 
 impl Shell {
     /// Adds a field's text, or the files that its pattern names.

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::basic::last_component;
 use crate::date;
+use crate::files::basename::last_component;
 use crate::files::mode::permissions;
 use crate::program::{self, Args, Descriptor, Outcome, Output, bytes, fail, os, usage, warn};
 

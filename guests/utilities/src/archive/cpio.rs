@@ -7,16 +7,17 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use pattern::Fnmatch;
 use sys::stat::{S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG};
 
-use crate::basic::directory;
-use crate::files::make::make_parents;
+use crate::accounts::{self, Accounts};
+use crate::files::basename::directory;
+use crate::files::mkdir::make_parents;
 use crate::files::mode;
 use crate::files::touch::set_times;
-use crate::identity::{self, Names};
 use crate::options::{self, Given, Needs, No, Spec};
 use crate::program::{self, Args, Descriptor, Outcome, Output, bytes, fail, os, set_failure, usage, warn};
-use crate::{date, glob, quote};
+use crate::{date, quote};
 use format::{Form, Member, Reader};
 
 const SPEC: Spec = Spec {
@@ -57,7 +58,7 @@ pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let given = options::parse(args, &SPEC)?;
     let owner = match given.value('R') {
-        Some(text) => identity::owner(text)?,
+        Some(text) => accounts::owner(text)?,
         None => (None, None),
     };
     let input_file = given.value('F').or(given.value('I')).map(OsString::from);
@@ -180,13 +181,13 @@ fn create(given: &Given, owner: (Option<u32>, Option<u32>), to: Option<&OsString
 
 fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) -> Done {
     let archive = program::read_all(from).map_err(|error| fail(format!("{}: {}", quote::maybe(from), sys::message(&error))))?;
-    let mut patterns: Vec<Vec<u8>> = given.operands.iter().map(|pattern| bytes(pattern).to_vec()).collect();
+    let mut patterns: Vec<Fnmatch> = given.operands.iter().map(|pattern| Fnmatch::new(bytes(pattern))).collect();
     if let Some(file) = given.value('E') {
         let text = program::read_all(file).map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?;
-        patterns.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+        patterns.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Fnmatch::new));
     }
     let listing = given.has('t');
-    let names = if given.has('n') { Names::none() } else { Names::load() };
+    let names = if given.has('n') { Accounts::none() } else { Accounts::read() };
     let mut out = Output::new();
     let mut writer = Writer::new(given);
     let mut reader = Reader::new(&archive);
@@ -199,7 +200,7 @@ fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) ->
                 return Err(fail(trouble));
             }
         };
-        let wanted = patterns.is_empty() || patterns.iter().any(|pattern| glob::matches(pattern, &member.name, false));
+        let wanted = patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&member.name));
         if !patterns.is_empty() && wanted == given.has('f') {
             continue;
         }
@@ -221,7 +222,7 @@ fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) ->
 }
 
 /// A line as `ls -l` has them.
-fn list(member: &Member, names: &Names, out: &mut Output) {
+fn list(member: &Member, names: &Accounts, out: &mut Output) {
     let time = date::format(b"%b %e %H:%M", i128::from(member.time) * date::SECOND);
     let (user, group) = (names.show_user(member.uid), names.show_group(member.gid));
     let size = member.content.len();

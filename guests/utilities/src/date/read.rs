@@ -1,8 +1,9 @@
 //! Dates as people write them: what GNU's `date -d` understands.
 
-use super::format::{DAYS, MONTHS};
-use super::{SECOND, Zone};
+use common::strftime::{DAYS, MONTHS};
 use sys::calendar;
+
+use super::{SECOND, Zone};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
@@ -555,7 +556,8 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         let shown = parse(text, NOW, &Zone::utc()).map_or("invalid".into(), |time| {
-            String::from_utf8_lossy(&super::super::format::format(b"%F %T", time, &Zone::utc())).into_owned()
+            String::from_utf8_lossy(&common::strftime::format(b"%F %T", time, &Zone::utc(), common::strftime::Dialect::Program))
+                .into_owned()
         });
         assert_eq!(shown, expected, "{text}");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::chmod::children;
-use crate::identity::{self, Names};
+use crate::accounts::{self, Accounts};
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, fail, missing_operand, warn};
 use crate::quote;
@@ -29,7 +29,7 @@ const SPEC: Spec = Spec {
 struct Job {
     /// Which links `-R` follows: `H` those named, `L` all, `P` none.
     walk: char,
-    names: Names,
+    names: Accounts,
     user: Option<u32>,
     group: Option<u32>,
     from: (Option<u32>, Option<u32>),
@@ -72,11 +72,15 @@ fn main(args: Args, group_only: bool) -> Outcome {
                 let group = if text.is_empty() {
                     None
                 } else {
-                    Some(Names::load().group_id(&text).ok_or_else(|| fail(format!("invalid group: {}", quote::plain(&word))))?)
+                    Some(
+                        Accounts::read()
+                            .group_id(&text)
+                            .ok_or_else(|| fail(format!("invalid group: {}", quote::plain(&word))))?,
+                    )
                 };
                 (None, group)
             } else {
-                identity::owner(&word)?
+                accounts::owner(&word)?
             }
         }
     };
@@ -84,11 +88,11 @@ fn main(args: Args, group_only: bool) -> Outcome {
         return Err(missing_operand(None));
     }
     let from = match given.value('F') {
-        Some(word) => identity::owner(word)?,
+        Some(word) => accounts::owner(word)?,
         None => (None, None),
     };
     let mut job = Job {
-        names: Names::load(),
+        names: Accounts::read(),
         user,
         group,
         from,

@@ -9,7 +9,7 @@ use sys::{OpenFlags, Stat};
 
 use super::chmod::children;
 use super::links::{Backup, confirmed, join};
-use super::make::base;
+use super::mkdir::base;
 use super::mode::umask;
 use super::paths::{Must, resolve};
 use super::touch::set_times;

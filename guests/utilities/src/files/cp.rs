@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::copy::{Clobber, Copy, Follow};
 use super::links::{Backup, join, target};
-use super::make::make_parents;
+use super::mkdir::make_parents;
 use crate::options::{self, Given, May, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes, fail, os, warn};
 use crate::quote;

@@ -389,7 +389,7 @@ impl Job {
             text.push_str(&format!(
                 "{} {noun}{sizes} copied, {} s, {speed}/s\n",
                 tally.bytes,
-                crate::number::general(seconds, 6, false)
+                common::float::general(seconds, 6, false)
             ));
         }
         let _ = sys::write_all(2, text.as_bytes());

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::copy::Copy;
 use super::links::{Backup, is_directory, target};
-use super::make::make_parents;
+use super::mkdir::make_parents;
 use super::mode::{Change, umask};
-use crate::identity::Names;
+use crate::accounts::Accounts;
 use crate::options::{self, May, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, fail, usage, warn};
 use crate::quote;
@@ -42,7 +42,7 @@ pub fn main(args: Args) -> Outcome {
         }
         None => 0o755,
     };
-    let names = Names::load();
+    let names = Accounts::read();
     let user = match given.value('o') {
         Some(name) => {
             names.user_id(&name.to_string_lossy()).ok_or_else(|| fail(format!("invalid user {}", quote::plain(name))))?

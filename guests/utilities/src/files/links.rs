@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-use super::make::base;
+use super::mkdir::base;
 use super::paths::{Must, relative, resolve};
 use crate::options::{self, Given, May, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes, fail, os, usage};

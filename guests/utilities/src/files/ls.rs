@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use pattern::Fnmatch;
 use sys::Stat;
 use sys::stat::{S_IFDIR, S_IFLNK};
 
@@ -121,8 +122,8 @@ struct Settings {
     all: bool,
     almost_all: bool,
     backups: bool,
-    ignore: Vec<OsString>,
-    hide: Vec<OsString>,
+    ignore: Vec<Fnmatch>,
+    hide: Vec<Fnmatch>,
     directory: bool,
     recursive: bool,
     reverse: bool,
@@ -250,7 +251,7 @@ fn settings(given: &Given, default: Format, escape: bool) -> Result<Settings, i3
             'h' => (s.file_scale, s.block_scale) = (Scale::Human(1024), Scale::Human(1024)),
             'H' => s.follow_named = true,
             'i' => s.inode = true,
-            'I' => s.ignore.push(value.clone()),
+            'I' => s.ignore.push(hiding(value)),
             'k' => {}
             'l' => s.format = Format::Long,
             'L' => s.follow = true,
@@ -298,7 +299,7 @@ fn settings(given: &Given, default: Format, escape: bool) -> Result<Settings, i3
             '\u{15}' => s.directories_first = true,
             '\u{16}' => (s.file_scale, s.block_scale) = (Scale::Human(1000), Scale::Human(1000)),
             '\u{17}' => s.follow_named = true,
-            '\u{18}' => s.hide.push(value.clone()),
+            '\u{18}' => s.hide.push(hiding(value)),
             '\u{1a}' => {
                 let choices = [
                     ("none", Indicator::None),
@@ -485,7 +486,7 @@ impl Listing {
             if !s.all && !s.almost_all && text.starts_with(b".") || s.backups && text.ends_with(b"~") {
                 continue;
             }
-            let matches = |patterns: &[OsString]| patterns.iter().any(|pattern| crate::glob::matches(bytes(pattern), text, true));
+            let matches = |patterns: &[Fnmatch]| patterns.iter().any(|pattern| pattern.matches(text));
             if matches(&s.ignore) || (!s.all && !s.almost_all && matches(&s.hide)) {
                 continue;
             }
@@ -578,4 +579,9 @@ fn look_through(entry: &mut Entry) {
     {
         entry.target = Some((target.into_os_string(), sys::stat(&entry.path, true).ok()));
     }
+}
+
+/// A pattern of `--ignore` or `--hide`.
+fn hiding(pattern: &OsStr) -> Fnmatch {
+    Fnmatch::with(bytes(pattern), pattern::Options { period: true, ..pattern::Options::default() })
 }

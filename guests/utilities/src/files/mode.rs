@@ -55,6 +55,11 @@ impl Change {
     }
 }
 
+/// The permissions that a mode makes of `old`, whatever the file creation mask is; `None` when it is not a mode.
+pub fn parse(text: &str, old: u32) -> Option<u32> {
+    Change::parse(text).map(|change| change.apply(old, false, 0))
+}
+
 fn parse_clauses(part: &[u8], clauses: &mut Vec<Clause>) -> Option<()> {
     let mut at = 0;
     let mut who = 0;
@@ -228,6 +233,11 @@ mod tests {
         ] {
             assert_eq!(Change::parse(change).map(|change| change.apply(old, false, 0o022)), Some(new), "{change} on {old:o}");
         }
+        assert_eq!(parse("644", 0), Some(0o644));
+        assert_eq!(parse("u+x,g=r", 0o604), Some(0o744));
+        assert_eq!(parse("a-w", 0o666), Some(0o444));
+        assert_eq!(parse("q", 0), None);
+        assert_eq!(long(0o041_755), "drwxr-xr-t");
         for bad in ["", "u", "rwx", "9", "u+z", "77777"] {
             assert!(Change::parse(bad).is_none(), "{bad}");
         }

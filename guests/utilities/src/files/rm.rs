@@ -7,7 +7,7 @@ use super::chmod::children;
 use super::links::confirmed;
 use super::mode::kind;
 use super::paths::{Must, resolve};
-use crate::basic::last_component;
+use crate::files::basename::last_component;
 use crate::options::{self, May, No, Spec};
 use crate::program::{Args, Outcome, Output, bytes, usage, warn};
 use crate::quote;

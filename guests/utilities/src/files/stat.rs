@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use common::printf::Conversion;
 use sys::Stat;
 use sys::stat::S_IFLNK;
 
 use super::mode;
 use super::paths::{Must, resolve};
+use crate::accounts::Accounts;
 use crate::date;
-use crate::identity::Names;
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, bytes, usage, warn};
 use crate::quote;
@@ -41,7 +42,7 @@ pub fn main(args: Args) -> Outcome {
     }
     let last = given.options.iter().rev().find(|(letter, _)| matches!(letter, 'c' | 'p'));
     let custom = last.map(|(letter, value)| (bytes(value).to_vec(), *letter == 'p'));
-    let mut job = Job { names: Names::load(), out: Output::new(), system: given.has('f') };
+    let mut job = Job { names: Accounts::read(), out: Output::new(), system: given.has('f') };
     let mut status = 0;
     for file in &given.operands {
         let seen =
@@ -80,20 +81,9 @@ pub fn main(args: Args) -> Outcome {
 }
 
 struct Job {
-    names: Names,
+    names: Accounts,
     out: Output,
     system: bool,
-}
-
-/// Flags, width and precision of one directive.
-struct Field {
-    minus: bool,
-    zero: bool,
-    plus: bool,
-    space: bool,
-    alternate: bool,
-    width: usize,
-    precision: Option<usize>,
 }
 
 impl Job {
@@ -151,32 +141,8 @@ impl Job {
     }
 
     fn directive(&mut self, format: &[u8], start: usize, file: &OsStr, stat: &Stat) -> usize {
-        let mut at = start;
-        let mut field =
-            Field { minus: false, zero: false, plus: false, space: false, alternate: false, width: 0, precision: None };
-        while let Some(flag) = format.get(at) {
-            match flag {
-                b'-' => field.minus = true,
-                b'0' => field.zero = true,
-                b'+' => field.plus = true,
-                b' ' => field.space = true,
-                b'#' => field.alternate = true,
-                b'\'' => {}
-                _ => break,
-            }
-            at += 1;
-        }
-        let number = |at: &mut usize| {
-            let count = format[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let digits = std::str::from_utf8(&format[*at..*at + count]).unwrap_or_default();
-            *at += count;
-            if digits.is_empty() { 0 } else { digits.parse().unwrap_or(usize::MAX) }
-        };
-        field.width = number(&mut at);
-        if format.get(at) == Some(&b'.') {
-            at += 1;
-            field.precision = Some(number(&mut at));
-        }
+        let (field, rest) = Conversion::read(&format[start..]);
+        let mut at = format.len() - rest.len();
         let half = format
             .get(at)
             .copied()
@@ -201,56 +167,20 @@ impl Job {
         at + 1
     }
 
-    fn put(&mut self, value: &Value, field: &Field) {
-        let text = match value {
-            Value::Text(text) => match field.precision {
-                Some(most) => text[..text.len().min(most)].to_vec(),
-                None => text.clone(),
+    fn put(&mut self, value: &Value, field: &Conversion) {
+        let out = &mut self.out;
+        match value {
+            Value::Text(text) => field.text(text, out),
+            Value::Exact(text) => field.padded(text.as_bytes(), text.len(), out),
+            Value::Signed(digits) => match digits.strip_prefix('-') {
+                Some(digits) => field.digits("-", digits, out),
+                None => field.digits(field.sign(false), digits, out),
             },
-            Value::Exact(text) => text.clone().into_bytes(),
-            Value::Signed(digits) => {
-                let (sign, digits) = digits.strip_prefix('-').map_or(
-                    (
-                        if field.plus {
-                            "+"
-                        } else if field.space {
-                            " "
-                        } else {
-                            ""
-                        },
-                        digits.as_str(),
-                    ),
-                    |digits| ("-", digits),
-                );
-                let digits = sys::padding::zeros(digits, field.precision.unwrap_or(1));
-                let pad = if field.zero && !field.minus && field.precision.is_none() {
-                    field.width.saturating_sub(sign.len() + digits.len())
-                } else {
-                    0
-                };
-                format!("{sign}{}{digits}", "0".repeat(pad)).into_bytes()
-            }
-            Value::Number(digits) => {
-                let digits = sys::padding::zeros(digits, field.precision.unwrap_or(1));
-                let pad = if field.zero && !field.minus && field.precision.is_none() {
-                    field.width.saturating_sub(digits.len())
-                } else {
-                    0
-                };
-                format!("{}{digits}", "0".repeat(pad)).into_bytes()
-            }
-        };
-        let pad = field.width.saturating_sub(text.len());
-        if field.minus {
-            self.out.put(&text);
-        }
-        self.out.fill(b' ', pad);
-        if !field.minus {
-            self.out.put(&text);
+            Value::Number(digits) => field.digits("", digits, out),
         }
     }
 
-    fn value(&self, letter: u8, half: Option<u8>, field: &Field, file: &OsStr, stat: &Stat) -> Value {
+    fn value(&self, letter: u8, half: Option<u8>, field: &Conversion, file: &OsStr, stat: &Stat) -> Value {
         let text = |text: &str| Value::Text(text.as_bytes().to_vec());
         let number = |value: u64| Value::Number(value.to_string());
         let octal = |value: u32| Value::Number(if field.alternate { format!("0{value:o}") } else { format!("{value:o}") });
@@ -346,7 +276,7 @@ fn human(time: i64) -> Vec<u8> {
     date::format(b"%Y-%m-%d %H:%M:%S.%N %z", i128::from(time))
 }
 
-fn epoch(time: i64, field: &Field) -> Value {
+fn epoch(time: i64, field: &Conversion) -> Value {
     let (seconds, nanoseconds) = (time.div_euclid(1_000_000_000), time.rem_euclid(1_000_000_000));
     match field.precision {
         // The precision of a time counts digits after the point.

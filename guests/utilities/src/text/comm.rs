@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use crate::lines::Lines;
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, bytes, extra_operand, fail, missing_operand, open, warn};
+use crate::program::{Args, Descriptor, Outcome, Output, bytes, extra_operand, fail, missing_operand, open, warn};
 use crate::quote;
 
 struct Side {
-    lines: Lines,
+    lines: Lines<Descriptor>,
     current: Option<Vec<u8>>,
     number: &'static str,
     disorder: bool,
@@ -36,7 +37,7 @@ pub fn main(args: Args) -> Outcome {
         given.value('o').map_or_else(|| b"\t".to_vec(), |text| if text.is_empty() { vec![0] } else { bytes(text).to_vec() });
     let side = |file: &std::ffi::OsString, number| -> Result<Side, i32> {
         let input = open(file).map_err(|error| fail(format!("{}: {}", quote::maybe(file), sys::message(&error))))?;
-        Ok(Side { lines: Lines::new(input, end), current: None, number, disorder: false })
+        Ok(Side { lines: Lines::of_file(input, end), current: None, number, disorder: false })
     };
     let mut sides = [side(first, "1")?, side(second, "2")?];
     let mut out = Output::new();

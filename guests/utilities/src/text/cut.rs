@@ -1,7 +1,9 @@
 //! `cut`: bytes or fields of each line.
 
+use std::ffi::OsString;
+
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{self, Args, Lines, Outcome, Output, bytes, open, or_stdin, usage, warn_file};
+use crate::program::{Args, Outcome, Output, bytes, each_line, or_stdin, read_all, usage, warn_file};
 use crate::quote;
 
 const SPEC: Spec = Spec {
@@ -120,55 +122,37 @@ pub fn main(args: Args) -> Outcome {
     let end = if given.has('z') { 0 } else { b'\n' };
     let joint = given.value('o').map(|text| bytes(text).to_vec());
     let mut out = Output::new();
+    let between = joint.as_deref().unwrap_or(std::slice::from_ref(&delimiter));
+    let by_fields = |line: &[u8], out: &mut Output| cut_fields(line, &chosen, delimiter, between, given.has('s'), end, out);
+    if fields && delimiter == end {
+        return Ok(whole_files(&given.operands, end, &mut out, by_fields));
+    }
+    Ok(each_line(&given.operands, end, &mut out, |line, out| {
+        let line = line.strip_suffix(&[end]).unwrap_or(line);
+        if fields {
+            by_fields(line, out);
+        } else {
+            cut_bytes(line, &chosen, joint.as_deref(), out);
+            out.byte(end);
+        }
+    }))
+}
+
+/// Where lines are the fields, a whole file is the one line.
+fn whole_files(files: &[OsString], end: u8, out: &mut Output, cut: impl Fn(&[u8], &mut Output)) -> i32 {
     let mut status = 0;
-    for file in or_stdin(given.operands.clone()) {
-        let input = match open(&file) {
-            Ok(input) => input,
+    for file in or_stdin(files.to_vec()) {
+        match read_all(&file) {
+            Ok(all) if all.is_empty() => {}
+            Ok(all) => cut(all.strip_suffix(&[end]).unwrap_or(&all), out),
             Err(error) => {
                 out.send();
                 warn_file(&file, &error);
                 status = 1;
-                continue;
-            }
-        };
-        if fields && delimiter == end {
-            // Then lines are the fields, and the whole input is the one line.
-            let between = joint.as_deref().unwrap_or(std::slice::from_ref(&delimiter));
-            match program::read_all(&file) {
-                Ok(all) if all.is_empty() => {}
-                Ok(all) => {
-                    let line = all.strip_suffix(&[end]).unwrap_or(&all);
-                    cut_fields(line, &chosen, delimiter, between, given.has('s'), end, &mut out);
-                }
-                Err(error) => {
-                    warn_file(&file, &error);
-                    status = 1;
-                }
-            }
-            continue;
-        }
-        let mut lines = Lines::new(input, end);
-        loop {
-            let line = match lines.next_content() {
-                Ok(Some(line)) => line,
-                Ok(None) => break,
-                Err(error) => {
-                    out.send();
-                    warn_file(&file, &error);
-                    status = 1;
-                    break;
-                }
-            };
-            if fields {
-                let between = joint.as_deref().unwrap_or(std::slice::from_ref(&delimiter));
-                cut_fields(line, &chosen, delimiter, between, given.has('s'), end, &mut out);
-            } else {
-                cut_bytes(line, &chosen, joint.as_deref(), &mut out);
-                out.byte(end);
             }
         }
     }
-    Ok(status)
+    status
 }
 
 fn cut_bytes(line: &[u8], ranges: &[(usize, usize)], joint: Option<&[u8]>, out: &mut Output) {

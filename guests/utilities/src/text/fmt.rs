@@ -1,7 +1,8 @@
 //! `fmt`: paragraphs filled anew, with the breaks that make their lines most even.
 
+use crate::lines::Lines;
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, bytes, fail, or_stdin, warn};
+use crate::program::{Args, Outcome, Output, bytes, fail, or_stdin, warn};
 use crate::quote;
 
 /// How many columns a tab reaches.
@@ -112,7 +113,7 @@ pub fn main(mut args: Args) -> Outcome {
     let mut status = 0;
     for file in or_stdin(given.operands.clone()) {
         let mut lines = match crate::program::open(&file) {
-            Ok(input) => Lines::new(input, b'\n'),
+            Ok(input) => Lines::of_file(input, b'\n'),
             Err(error) => {
                 out.send();
                 warn(format!("cannot open {} for reading: {}", quote::always(&file), sys::message(&error)));

@@ -1,7 +1,7 @@
 //! `fold`: long lines broken.
 
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, fail, open, or_stdin, warn_file};
+use crate::program::{Args, Outcome, Output, each_line, fail};
 use crate::quote;
 
 /// `fold`.
@@ -29,32 +29,8 @@ pub fn main(args: Args) -> Outcome {
     }
     let by_bytes = given.has('b');
     let mut out = Output::new();
-    let mut status = 0;
-    for file in or_stdin(given.operands.clone()) {
-        let input = match open(&file) {
-            Ok(input) => input,
-            Err(error) => {
-                out.send();
-                warn_file(&file, &error);
-                status = 1;
-                continue;
-            }
-        };
-        let mut lines = Lines::new(input, b'\n');
-        loop {
-            match lines.next_line() {
-                Ok(Some(line)) => fold(line, width, by_bytes, given.has('s'), &mut out),
-                Ok(None) => break,
-                Err(error) => {
-                    out.send();
-                    warn_file(&file, &error);
-                    status = 1;
-                    break;
-                }
-            }
-        }
-    }
-    Ok(status)
+    let blanks = given.has('s');
+    Ok(each_line(&given.operands, b'\n', &mut out, |line, out| fold(line, width, by_bytes, blanks, out)))
 }
 
 fn advance(column: usize, byte: u8, by_bytes: bool) -> usize {

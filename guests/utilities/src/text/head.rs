@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 
+use crate::lines::Lines;
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, BLOCK, Descriptor, Lines, Outcome, Output, bytes, fail, failure, open, or_stdin, os, usage, warn};
+use crate::program::{Args, BLOCK, Descriptor, Outcome, Output, bytes, fail, failure, open, or_stdin, os, usage, warn};
 use crate::quote;
 use crate::size;
 
@@ -184,7 +185,7 @@ fn first_bytes(mut input: Descriptor, mut count: u64, out: &mut Output) -> io::R
 }
 
 fn all_but_lines(input: Descriptor, count: u64, delimiter: u8, out: &mut Output) -> io::Result<()> {
-    let mut lines = Lines::new(input, delimiter);
+    let mut lines = Lines::of_file(input, delimiter);
     let mut held: VecDeque<Vec<u8>> = VecDeque::new();
     while let Some(line) = lines.next_line()? {
         if count == 0 {

@@ -2,8 +2,10 @@
 
 use std::num::IntErrorKind;
 
+use posix_regex::{Regex, Syntax};
+
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, bytes, fail, open, or_stdin, usage, warn_file};
+use crate::program::{Args, Outcome, Output, bytes, each_line, fail, usage, utf8};
 use crate::quote;
 
 /// Which lines of a section have numbers.
@@ -11,7 +13,7 @@ enum Style {
     All,
     Filled,
     None,
-    Matching(regex::bytes::Regex),
+    Matching(Box<Regex>),
 }
 
 fn style(text: &std::ffi::OsStr, section: &str) -> Result<Style, i32> {
@@ -20,9 +22,8 @@ fn style(text: &std::ffi::OsStr, section: &str) -> Result<Style, i32> {
         b"t" => Ok(Style::Filled),
         b"n" => Ok(Style::None),
         [b'p', pattern @ ..] => {
-            let translated = super::expr::translate(&String::from_utf8_lossy(pattern)).map_err(fail)?;
-            let regex = regex::bytes::Regex::new(&translated).map_err(|_| fail("Invalid regular expression"))?;
-            Ok(Style::Matching(regex))
+            let syntax = Syntax { library: true, utf8: utf8(), ..Syntax::default() };
+            Ok(Style::Matching(Box::new(Regex::new(pattern, syntax).map_err(fail)?)))
         }
         _ => Err(usage(format!("invalid {section} numbering style: {}", quote::plain(text)))),
     }
@@ -113,32 +114,11 @@ pub fn main(args: Args) -> Outcome {
         Some(mark) => mark.to_vec(),
     };
     let mut out = Output::new();
-    let mut status = 0;
     let mut section = 1;
-    for file in or_stdin(given.operands.clone()) {
-        let mut lines = match open(&file) {
-            Ok(input) => Lines::new(input, b'\n'),
-            Err(error) => {
-                out.send();
-                warn_file(&file, &error);
-                status = 1;
-                continue;
-            }
-        };
-        loop {
-            match lines.next_content() {
-                Ok(Some(line)) => numbering.line(line, &mark, &styles, &mut section, &mut out),
-                Ok(None) => break,
-                Err(error) => {
-                    out.send();
-                    warn_file(&file, &error);
-                    status = 1;
-                    break;
-                }
-            }
-        }
-    }
-    Ok(status)
+    Ok(each_line(&given.operands, b'\n', &mut out, |line, out| {
+        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        numbering.line(content, &mark, &styles, &mut section, out);
+    }))
 }
 
 impl Numbering {

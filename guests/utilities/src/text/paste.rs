@@ -1,7 +1,8 @@
 //! `paste`: lines side by side.
 
+use crate::lines::Lines;
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Descriptor, Lines, Outcome, Output, bytes, fail, open, or_stdin, warn_file};
+use crate::program::{Args, Descriptor, Outcome, Output, bytes, fail, open, or_stdin, warn_file};
 
 /// The delimiters of a `-d` list; an empty entry stands for no delimiter.
 fn delimiters(list: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -48,7 +49,7 @@ pub fn main(args: Args) -> Outcome {
         for file in &files {
             match open(file) {
                 Ok(input) => {
-                    if let Err(error) = serial(Lines::new(input, end), &delimiters, end, &mut out) {
+                    if let Err(error) = serial(Lines::of_file(input, end), &delimiters, end, &mut out) {
                         out.send();
                         warn_file(file, &error);
                         status = 1;
@@ -68,12 +69,12 @@ pub fn main(args: Args) -> Outcome {
     for file in &files {
         if file == "-" {
             // Several dashes take turns at one input.
-            stdin.get_or_insert_with(|| Lines::new(Descriptor::inherited(0), end));
+            stdin.get_or_insert_with(|| Lines::of_file(Descriptor::inherited(0), end));
             inputs.push(None);
             continue;
         }
         match open(file) {
-            Ok(input) => inputs.push(Some(Lines::new(input, end))),
+            Ok(input) => inputs.push(Some(Lines::of_file(input, end))),
             Err(error) => {
                 warn_file(file, &error);
                 return Err(1);
@@ -115,7 +116,7 @@ pub fn main(args: Args) -> Outcome {
     }
 }
 
-fn serial(mut lines: Lines, delimiters: &[Vec<u8>], end: u8, out: &mut Output) -> std::io::Result<()> {
+fn serial(mut lines: Lines<Descriptor>, delimiters: &[Vec<u8>], end: u8, out: &mut Output) -> std::io::Result<()> {
     let mut index = 0;
     let mut failed = None;
     loop {

@@ -5,8 +5,9 @@ mod output;
 use std::borrow::Cow;
 use std::io::Read as _;
 
+use crate::lines::Lines;
 use crate::options::{self, Given, May, Needs, No, Spec};
-use crate::program::{self, Args, Descriptor, Lines, Outcome, bytes, extra_operand, fail, usage};
+use crate::program::{self, Args, Descriptor, Outcome, bytes, extra_operand, fail, usage};
 use crate::quote;
 use crate::size::{self, Trouble};
 use output::{Alphabet, Outputs, Target};
@@ -231,7 +232,7 @@ impl<'a> Piece<'a> {
 }
 
 fn by_lines(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
-    let mut lines = Lines::new(input, separator);
+    let mut lines = Lines::of_file(input, separator);
     let mut piece = Piece::new(count, outputs);
     while let Some(line) = lines.next_line()? {
         if piece.left == 0 {
@@ -264,7 +265,7 @@ fn by_bytes(mut input: Descriptor, count: u64, outputs: &mut Outputs) -> std::io
 }
 
 fn by_line_bytes(input: Descriptor, separator: u8, count: u64, outputs: &mut Outputs) -> std::io::Result<()> {
-    let mut lines = Lines::new(input, separator);
+    let mut lines = Lines::of_file(input, separator);
     let mut piece = Piece::new(count, outputs);
     while let Some(line) = lines.next_line()? {
         let mut rest = line;

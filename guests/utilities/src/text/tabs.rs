@@ -1,7 +1,7 @@
 //! `expand` and `unexpand`: tabs to blanks and back.
 
 use crate::options::{self, Given, Needs, No, Spec};
-use crate::program::{Args, Lines, Outcome, Output, fail, open, or_stdin, os, warn_file};
+use crate::program::{Args, Outcome, Output, each_line, fail, os};
 use crate::quote;
 
 /// Where tabs lead: a list of stops, and how it goes on.
@@ -86,43 +86,13 @@ fn modern(args: Args) -> Args {
         .collect()
 }
 
-fn each_line(given: &Given, mut line: impl FnMut(&[u8], &mut Output)) -> Outcome {
-    let mut out = Output::new();
-    let mut status = 0;
-    for file in or_stdin(given.operands.clone()) {
-        let input = match open(&file) {
-            Ok(input) => input,
-            Err(error) => {
-                out.send();
-                warn_file(&file, &error);
-                status = 1;
-                continue;
-            }
-        };
-        let mut lines = Lines::new(input, b'\n');
-        loop {
-            match lines.next_line() {
-                Ok(Some(text)) => line(text, &mut out),
-                Ok(None) => break,
-                Err(error) => {
-                    out.send();
-                    warn_file(&file, &error);
-                    status = 1;
-                    break;
-                }
-            }
-        }
-    }
-    Ok(status)
-}
-
 /// `expand`.
 pub fn expand(args: Args) -> Outcome {
     let spec = Spec { short: "it:", long: &[("initial", No, 'i'), ("tabs", Needs, 't')], help: "[OPTION]... [FILE]..." };
     let given = options::parse(modern(args), &spec)?;
     let stops = Stops::parse(&given)?;
     let initial = given.has('i');
-    each_line(&given, |line, out| {
+    Ok(each_line(&given.operands, b'\n', &mut Output::new(), |line, out| {
         let mut column = 0;
         let mut convert = true;
         for &byte in line {
@@ -141,7 +111,7 @@ pub fn expand(args: Args) -> Outcome {
             convert &= !initial || matches!(byte, b' ' | b'\t');
             out.byte(byte);
         }
-    })
+    }))
 }
 
 /// `unexpand`.
@@ -154,7 +124,7 @@ pub fn unexpand(args: Args) -> Outcome {
     let given = options::parse(modern(args), &spec)?;
     let stops = Stops::parse(&given)?;
     let all = (given.has('a') || given.has('t')) && !given.has('f');
-    each_line(&given, |line, out| unexpand_line(line, &stops, all, out))
+    Ok(each_line(&given.operands, b'\n', &mut Output::new(), |line, out| unexpand_line(line, &stops, all, out)))
 }
 
 /// Each run of blanks becomes the tabs that lead as far, and blanks for the rest; a lone blank stays one.

@@ -1,7 +1,9 @@
 //! `tac`: the last record first.
 
+use posix_regex::{Regex, Span, Syntax};
+
 use crate::options::{self, Needs, No, Spec};
-use crate::program::{Args, Outcome, Output, bytes, failure, or_stdin, read_all, usage, warn};
+use crate::program::{Args, Outcome, Output, bytes, fail, failure, or_stdin, read_all, utf8, warn};
 use crate::quote;
 
 /// `tac`.
@@ -14,19 +16,12 @@ pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &spec)?;
     let separator =
         given.value('s').map_or_else(|| b"\n".to_vec(), |text| if text.is_empty() { vec![0] } else { bytes(text).to_vec() });
-    let pattern = if given.has('r') {
-        String::from_utf8_lossy(&separator).into_owned()
-    } else {
-        regex::escape(&String::from_utf8_lossy(&separator))
-    };
-    let simple = !given.has('r');
-    let regex = if simple {
-        None
-    } else {
-        Some(
-            regex::bytes::Regex::new(&pattern)
-                .map_err(|_| usage(format!("invalid regular expression: {}", quote::plain(&pattern))))?,
-        )
+    let regex = match given.has('r') {
+        true => {
+            let syntax = Syntax { library: true, utf8: utf8(), ..Syntax::default() };
+            Some(Regex::new(&posix_regex::from_emacs(&separator), syntax).map_err(fail)?)
+        }
+        false => None,
     };
     let mut out = Output::new();
     let mut status = 0;
@@ -45,10 +40,8 @@ pub fn main(args: Args) -> Outcome {
                 continue;
             }
         };
-        let spots: Vec<(usize, usize)> = match &regex {
-            Some(regex) => {
-                regex.find_iter(&all).filter(|found| !found.is_empty()).map(|found| (found.start(), found.end())).collect()
-            }
+        let spots: Vec<Span> = match &regex {
+            Some(regex) => regex.matches(&all),
             None => memchr::memmem::find_iter(&all, &separator).map(|at| (at, at + separator.len())).collect(),
         };
         let mut end = all.len();

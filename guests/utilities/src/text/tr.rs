@@ -2,7 +2,6 @@
 
 use std::io::Read;
 
-use crate::glob::in_class;
 use crate::options::{self, No, Spec};
 use crate::program::{Args, Descriptor, Outcome, Output, buffer, bytes, fail, usage};
 use crate::quote;
@@ -328,5 +327,24 @@ fn copy(map: &[u8; 256], deleted: &[bool; 256], squeezed: &[bool; 256], delete: 
         if n < buffer.len() {
             out.send();
         }
+    }
+}
+
+/// Whether a byte is of a POSIX character class in the C locale.
+fn in_class(class: &[u8], byte: u8) -> bool {
+    match class {
+        b"alpha" => byte.is_ascii_alphabetic(),
+        b"digit" => byte.is_ascii_digit(),
+        b"alnum" => byte.is_ascii_alphanumeric(),
+        b"upper" => byte.is_ascii_uppercase(),
+        b"lower" => byte.is_ascii_lowercase(),
+        b"space" => byte.is_ascii_whitespace() || byte == 11,
+        b"blank" => byte == b' ' || byte == b'\t',
+        b"punct" => byte.is_ascii_punctuation(),
+        b"print" => byte.is_ascii_graphic() || byte == b' ',
+        b"graph" => byte.is_ascii_graphic(),
+        b"cntrl" => byte.is_ascii_control(),
+        b"xdigit" => byte.is_ascii_hexdigit(),
+        _ => false,
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::lines::Lines;
 use crate::options::{self, May, Needs, No, Spec};
-use crate::program::{Args, Descriptor, Lines, Outcome, Output, bytes, extra_operand, fail, open, usage};
+use crate::program::{Args, Descriptor, Outcome, Output, bytes, extra_operand, fail, open, usage};
 use crate::quote;
 
 const SPEC: Spec = Spec {
@@ -157,7 +158,7 @@ pub fn main(args: Args) -> Outcome {
         groups: 0,
         out: Output::new(),
     };
-    job.run(Lines::new(input, end))
+    job.run(Lines::of_file(input, end))
         .map_err(|error| fail(format!("error reading {}: {}", quote::always(&source), sys::message(&error))))?;
     Ok(0)
 }
@@ -175,7 +176,7 @@ struct Job {
 }
 
 impl Job {
-    fn run(&mut self, mut lines: Lines) -> std::io::Result<()> {
+    fn run(&mut self, mut lines: Lines<Descriptor>) -> std::io::Result<()> {
         let mut first: Vec<u8> = Vec::new();
         // Only a listing of whole groups needs their lines kept.
         let keep = self.all.is_some() || self.group.is_some();

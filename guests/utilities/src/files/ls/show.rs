@@ -6,9 +6,9 @@ use sys::stat::{S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK};
 
 use super::color::Colors;
 use super::{Entry, Format, Indicator, Quoting, Settings, Time};
+use crate::accounts::Accounts;
 use crate::date;
 use crate::files::mode;
-use crate::identity::Names;
 use crate::program::{Output, bytes, utf8};
 use crate::quote;
 use crate::size::Scale;
@@ -18,7 +18,7 @@ use crate::text::wc::display_width;
 pub struct Show {
     /// Where it prints.
     pub out: Output,
-    names: Names,
+    names: Accounts,
     colors: Option<Colors>,
     /// Whether the first colour of the run is still to come.
     fresh: bool,
@@ -33,7 +33,7 @@ impl Show {
         let needs_names = settings.format == Format::Long && !settings.numeric;
         Self {
             out: Output::new(),
-            names: if needs_names { Names::load() } else { Names::none() },
+            names: if needs_names { Accounts::read() } else { Accounts::none() },
             colors: if settings.color { Colors::load() } else { None },
             fresh: true,
             now: i64::try_from(sys::now_ns()).unwrap_or(i64::MAX),

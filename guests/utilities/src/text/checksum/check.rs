@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::io;
 
 use super::{Algorithm, digest};
+use crate::lines::Lines;
 use crate::options::Given;
-use crate::program::{Lines, Outcome, Output, open, or_stdin, os, warn, warn_file};
+use crate::program::{Outcome, Output, open, or_stdin, os, warn, warn_file};
 use crate::quote;
 
 struct Expected {
@@ -103,7 +104,7 @@ pub fn run(given: &Given, algorithm: Algorithm) -> Outcome {
 fn check(list: &OsStr, given: &Given, algorithm: Algorithm, out: &mut Output) -> io::Result<bool> {
     let shown = if list == "-" { "'standard input'".to_owned() } else { quote::maybe(list) };
     let (quiet, silent, missing_ok) = (given.has('q'), given.has('s'), given.has('i'));
-    let mut lines = Lines::new(open(list)?, b'\n');
+    let mut lines = Lines::of_file(open(list)?, b'\n');
     let mut tally = Tally::default();
     let mut number = 0u64;
     while let Some(line) = lines.next_content()? {

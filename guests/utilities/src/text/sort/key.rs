@@ -365,9 +365,10 @@ fn numeric_head(key: &[u8]) -> u64 {
 fn general_head(key: &[u8]) -> u64 {
     let start = key.iter().position(|&byte| !blank(byte)).unwrap_or(key.len());
     let text = &key[start..];
-    // The longest beginning that is a number counts, as for strtold.
-    let most = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')).count();
-    let value = (1..=most).rev().find_map(|end| std::str::from_utf8(&text[..end]).ok().and_then(crate::number::parse_float));
+    let ascii = text.iter().take_while(|byte| byte.is_ascii()).count();
+    let number = std::str::from_utf8(&text[..ascii]).unwrap_or_default();
+    let (value, rest) = common::float::parse(number);
+    let value = (rest.len() < number.len()).then_some(value);
     match value {
         None => 0,
         Some(value) if value.is_nan() => 1,

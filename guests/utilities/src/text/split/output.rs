@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use sys::Action;
 
-use crate::processes::launch;
+use crate::command;
 use crate::program::{BLOCK, Descriptor, Output, fail, os, warn};
 use crate::quote;
 
@@ -168,7 +168,7 @@ impl Outputs {
             sys::WaitStatus::Signaled(signal) => {
                 warn(format!(
                     "with FILE={shown}, signal {} from command: {command}",
-                    crate::processes::kill::signal_name(u32::from(signal.number())).unwrap_or_default()
+                    crate::process::kill::signal_name(u32::from(signal.number())).unwrap_or_default()
                 ));
                 std::process::exit(128 + i32::from(signal.number()));
             }
@@ -183,11 +183,11 @@ fn start(command: &[u8], name: &[u8]) -> std::io::Result<(Descriptor, u32)> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let [read, write] = sys::pipe()?;
     sys::set_close_on_exec(write, true)?;
-    let mut env = launch::environment();
+    let mut env = command::environment();
     env.retain(|entry| !entry.starts_with(b"FILE="));
     env.push([b"FILE=", name].concat());
     let words = [shell, "-c".into(), os(command.to_vec())];
-    let request = launch::request(&words, env, None);
+    let request = command::request(&words, env, None);
     let spawned = request.and_then(|mut request| {
         request.actions = vec![Action::Dup { from: read, fd: 0 }, Action::Close { fd: read }];
         sys::spawn(&request)
