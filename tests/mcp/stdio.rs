@@ -62,6 +62,7 @@ fn every_tool_has_schemas_and_hints() {
     let hint = |name: &str, hint: &str| tools.iter().find(|tool| tool["name"] == name).unwrap()["annotations"][hint].clone();
     assert_eq!((hint("read_file", "readOnlyHint"), hint("read_file", "destructiveHint")), (true.into(), false.into()));
     assert_eq!((hint("bash", "readOnlyHint"), hint("bash", "destructiveHint")), (false.into(), true.into()));
+    assert_eq!((hint("write_file", "idempotentHint"), hint("edit_file", "idempotentHint")), (true.into(), false.into()));
     assert_eq!((hint("fork", "readOnlyHint"), hint("fork", "destructiveHint")), (false.into(), false.into()));
 }
 

@@ -53,7 +53,7 @@ fn tool<C: 'static>(action: &Action<C>) -> Tool {
     // Every tool can be given another sandbox.
     input.entry("properties").or_insert_with(|| json!({}))["sandbox"] = json!({
         "type": "string",
-        "description": "Which sandbox: `main` (unless told), or the name that `fork` or `import_snapshot` gave.",
+        "description": "The name of a sandbox, as `fork` or `import_snapshot` returned it; defaults to `main`.",
     });
     let mut tool = Tool::new(action.name, action.description, Arc::new(input));
     tool.title = Some(action.title.to_owned());
