@@ -69,7 +69,7 @@ pub(crate) struct Global {
     /// What commands may use: strict, normal or permissive
     #[arg(long, global = true, default_value_t = Preset::Normal, value_name = "PRESET", help_heading = "Global options")]
     pub(crate) preset: Preset,
-    /// Wait so long for another process that has the file open, such as `30s` or `500ms`
+    /// Wait for another process that has the file open
     #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
     pub(crate) wait: WallTime,
     /// Print one JSON object instead of text

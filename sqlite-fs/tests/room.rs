@@ -52,7 +52,7 @@ fn check_removal(how: &str, mut remove: impl FnMut(&Transaction, u64)) {
         assert!(log < 48, "{how}: {log} MB of log for files of 15 MB");
     }
     transaction.commit().unwrap();
-    let memory = peak() - before;
+    let memory = peak().saturating_sub(before);
     assert!(memory < 64, "{how}: {memory} MB of memory");
     assert_eq!(database.check().unwrap(), [], "{how}");
     drop(database);
@@ -188,7 +188,7 @@ fn t_dos_07_taking_everything_back_needs_no_memory_for_what_was_there() {
     let transaction = database.begin(None).unwrap();
     fill_with(&transaction, large, 150 << 20, 8);
     transaction.restart().unwrap();
-    let memory = peak() - before;
+    let memory = peak().saturating_sub(before);
     assert!(memory < 64, "{memory} MB");
     let mut first = [0; 4];
     transaction.read(large, 0, &mut first).unwrap();

@@ -7,6 +7,7 @@
 mod agree;
 mod help;
 mod pages;
+mod sharing;
 mod terminal;
 mod transcript;
 
