@@ -138,6 +138,22 @@ fn calls_stay_in_the_history_when_files_are_rolled_back() {
     assert_eq!(names, ["bash", "tool", "python"]);
 }
 
+// All of them, under the numbers that they had: also those of a call of the library that was read before.
+#[test]
+fn a_run_that_is_taken_back_keeps_every_call_and_its_number() {
+    let sandbox = sandbox();
+    sandbox.fs().exists("/nothing").unwrap();
+    let code =
+        "from sandlite import tools\nfor n in range(1200):\n    tools.echo(x=n)\nopen('f', 'w').write('x')\nraise SystemExit(3)";
+    let run = sandbox.run(Command::python(code).rollback_on_failure()).unwrap().run;
+    assert_eq!(sandbox.bash("ls").unwrap().stdout, b"");
+    let history = sandbox.history(2000).unwrap();
+    let calls: Vec<_> = history.iter().filter(|row| row.parent == Some(run)).map(|row| (row.id, row.command.clone())).collect();
+    let expected = (0..1200).rev().map(|n| (run + 1 + n, format!("tool echo {{\"x\": {n}}}")));
+    assert_eq!(calls, expected.collect::<Vec<_>>());
+    assert!(history.iter().any(|row| row.name == "exists" && row.id < run));
+}
+
 #[test]
 fn the_deadline_does_not_wait_for_a_tool() {
     let (release, blocked) = std::sync::mpsc::channel::<()>();
