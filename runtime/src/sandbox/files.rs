@@ -5,7 +5,7 @@ mod many;
 mod page;
 
 use serde_json::json;
-use sqlite_fs::{Entry, Fs, Reader, Stat, Transaction};
+use sqlite_fs::{Entry, Fs, FsPath, Reader, Stat, Transaction};
 
 use super::{Sandbox, content};
 use crate::Error;
@@ -326,6 +326,13 @@ impl<'a> Files<'a> {
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
         self.change(between("hard_link", original, link), |fs| Ok(fs.hard_link(original, link)?))
     }
+}
+
+// A directory that is copied into itself would never end.
+fn not_into_itself(from: &str, to: &str) -> Result<(), Error> {
+    let root = FsPath::root();
+    let is_inside = root.join(to)?.starts_with(&root.join(from)?);
+    if is_inside { Err(Error::Invalid(format!("cannot copy `{from}` into itself"))) } else { Ok(()) }
 }
 
 fn about(name: &'static str, path: &str) -> Call {

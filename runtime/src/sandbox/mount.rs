@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlite_fs::{Database, NewFile, Reader};
+use sqlite_fs::{Database, FsPath, NewFile, Reader};
 
 use super::Sandbox;
 use crate::Error;
@@ -85,8 +85,9 @@ pub(super) fn open(mounts: Vec<Mount>, database: &Database) -> Result<Arc<[Mount
     for mount in mounts {
         let (host, guest) = (mount.host.clone(), mount.guest.clone());
         let point = mount.open(database)?;
-        let inside = |one: &str, other: &str| one == other || one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
-        if let Some(other) = points.iter().find(|other| inside(&point.path, &other.path) || inside(&other.path, &point.path)) {
+        let path = FsPath::new(point.path.as_str())?;
+        let inside = |other: &FsPath| path.starts_with(other) || other.starts_with(&path);
+        if let Some(other) = points.iter().find(|other| FsPath::new(other.path.as_str()).is_ok_and(|other| inside(&other))) {
             let reason = format!("`{}` is mounted there", other.path);
             return Err(Error::Mount { host, guest, reason, hint: Some("mounts cannot be inside each other") });
         }

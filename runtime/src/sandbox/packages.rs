@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use presets::ByteSize;
 use serde_json::json;
-use sqlite_fs::{Fs, Transaction, Volume};
+use sqlite_fs::{Fs, FsPath, Transaction, Volume};
 
 use super::Sandbox;
 use crate::Error;
@@ -200,16 +200,9 @@ fn relative(path: &str) -> String {
 
 // The opposite; nothing for a path that leaves the place of packages, whatever a guest has written into its `RECORD`.
 fn absolute(name: &str) -> Option<String> {
-    let mut parts: Vec<&str> = SITE_PACKAGES.split('/').skip(1).collect();
-    for part in name.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    let path = format!("/{}", parts.join("/"));
-    path.strip_prefix(DATA).is_some_and(|rest| rest.starts_with('/')).then_some(path)
+    let path = FsPath::new(SITE_PACKAGES).ok()?.join(name).ok()?;
+    let place = FsPath::new(DATA).ok()?;
+    (path != place && path.starts_with(&place)).then(|| path.to_string())
 }
 
 fn remove(fs: &Fs<'_, View<Transaction>>, name: &str) -> Result<bool, Error> {

@@ -1,6 +1,6 @@
 //! A copy of a file or a tree as `cp` makes it: where it goes is decided in the transaction that makes it.
 
-use super::{Files, between};
+use super::{Files, between, not_into_itself};
 use crate::Error;
 
 impl Files<'_> {
@@ -28,9 +28,7 @@ impl Files<'_> {
                 fs.copy(from, &to)?;
                 return Ok(to);
             }
-            if format!("{to}/").starts_with(&format!("{}/", from.trim_end_matches('/'))) {
-                return Err(Error::Invalid(format!("cannot copy `{from}` into itself")));
-            }
+            not_into_itself(from, &to)?;
             fs.copy_dir_all(from, &to)?;
             Ok(to)
         })

@@ -6,7 +6,7 @@ use presets::{ByteSize, LimitName, Limits};
 use serde_json::json;
 use sqlite_fs::Transaction;
 
-use super::{Files, about, between};
+use super::{Files, about, between, not_into_itself};
 use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::vfs::View;
@@ -147,11 +147,8 @@ impl Files<'_> {
     ///
     /// When `from` is not a directory, `to` is inside it, or it does not fit the quota: then nothing is copied.
     pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
-        let inside = format!("{}/", from.trim_end_matches('/'));
         self.change(between("copy_directory", from, to), |fs| {
-            if format!("{to}/").starts_with(&inside) {
-                return Err(Error::Invalid(format!("cannot copy `{from}` into itself")));
-            }
+            not_into_itself(from, to)?;
             Ok(fs.copy_dir_all(from, to)?)
         })
     }
