@@ -359,11 +359,9 @@ _LIMITS = {"loop_iterations": "loop_iterations", "commands": "command_count"}
 
 
 def _below_data(path: str) -> str:
-    """``/data/x`` is ``/x``; a path without a slash starts at the root."""
-    path = "/" + path.lstrip("/") if path.startswith("/") else "/" + path
-    if path == "/data" or path.startswith("/data/"):
-        path = path[len("/data") :]
-    return path or "/"
+    """``/x`` is ``/data/x``; a path without a slash starts at the root."""
+    path = "/" + path.lstrip("/")
+    return path if path == "/data" or path.startswith("/data/") else ("/data" + path).rstrip("/")
 
 
 def _number(text: str) -> int:
@@ -432,9 +430,9 @@ def _entry(row: Mapping[str, Any]) -> HistoryEntry:
         answer = {"responsePreview": json.dumps(row.get("result"))[:200]}
         result = {"success": not failed, **({"errorType": str(failed).partition(":")[0]} if failed else answer)}
     elif "path" in parameters:
-        parameters["path"] = "/data" + str(parameters["path"]).rstrip("/")
+        parameters["path"] = _below_data(str(parameters["path"])).rstrip("/")
     elif "paths" in parameters:
-        parameters["paths"] = ["/data" + str(path) for path in parameters["paths"]]
+        parameters["paths"] = [_below_data(str(path)) for path in parameters["paths"]]
     if result is None and name not in ("python", "bash"):
         result = {"success": not row.get("error")}
     started = row["started"] // 1_000_000
@@ -658,7 +656,7 @@ class LocalSandbox:
     def _listing(self, path: str) -> Callable[[_native.Sandbox], Call[list[str]]]:
         # LocalSandbox begins with nothing at all; here there is a directory for temporary files.
         place = _below_data(path)
-        unless_empty = "tmp" if place == "/" else None
+        unless_empty = "tmp" if place == "/data" else None
         return lambda box: Call(
             lambda done: box.list_names(place, unless_empty, done),
             lambda answer: sorted(json.loads(answer)),
