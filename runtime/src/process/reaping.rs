@@ -88,6 +88,8 @@ fn nowhere(tree: &Tree) -> Option<Idle> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     // T-DOS-03
@@ -95,15 +97,16 @@ mod tests {
     fn t_dos_03_the_next_command_waits_for_the_memory_of_the_last() {
         let reaping = Arc::new(Reaping::default());
         let reaped = reaping.begin();
-        let (waiting, gone) = (Arc::clone(&reaping), Arc::new(Mutex::new(false)));
-        let seen = Arc::clone(&gone);
+        let waiting = Arc::clone(&reaping);
+        let (saying, said) = std::sync::mpsc::channel();
         let next = std::thread::spawn(move || {
             waiting.wait();
-            *seen.lock().unwrap()
+            saying.send(()).unwrap();
         });
-        *gone.lock().unwrap() = true;
+        assert!(said.recv_timeout(Duration::from_millis(100)).is_err(), "it began while the memory was there");
         drop(reaped);
-        assert!(next.join().unwrap(), "it begins when the memory is gone");
+        said.recv().unwrap();
+        next.join().unwrap();
         reaping.wait();
     }
 }
