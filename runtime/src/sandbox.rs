@@ -182,7 +182,8 @@ impl Sandbox {
         let (meter, mut view, mut output) = self.execute(&mut command, &request, meter, transaction, outside, start)?;
         let rolled_back = command.rollback_on_failure && !output.status.success();
         if rolled_back {
-            view = self.begin_again(view.into_transaction(), &command, true)?;
+            view.transaction().restart()?;
+            view = self.begin_again(view.into_transaction(), &command)?;
         }
         // A call that was stopped or taken back leaves its session where it was.
         if let (Some(name), Some(state)) = (&command.session, session.and_then(|session| Arc::into_inner(session)?.into_left()))
@@ -212,7 +213,7 @@ impl Sandbox {
         }
         if let Some(transaction) = view.into_transaction().commit_by(meter.end() + COMMIT_SLACK)? {
             output.status = ExitStatus::Limit(meter.too_late_to_store());
-            let view = self.begin_again(transaction, &command, false)?;
+            let view = self.begin_again(transaction, &command)?;
             uninterrupted(|| history::finish_command(&self.recorder, &self.scope, &view, &output))?;
             view.transaction().leave_log()?;
             view.into_transaction().commit()?;
@@ -234,10 +235,7 @@ impl Sandbox {
 
     // What a command wrote before it began, once all that it did is taken back. (A savepoint would remember every page that
     // changes, in memory.)
-    fn begin_again(&self, transaction: Transaction, command: &Command, is_to_do: bool) -> Result<View<Transaction>, Error> {
-        if is_to_do {
-            transaction.restart()?;
-        }
+    fn begin_again(&self, transaction: Transaction, command: &Command) -> Result<View<Transaction>, Error> {
         uninterrupted(|| self.begin_python(&transaction, command))?;
         Ok(View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?)
     }

@@ -1,5 +1,5 @@
-//! What is known of a file's content: its version and its lines. Whoever reads a whole file finds it out, and nobody has to again
-//! until the file is changed.
+//! What is known of a file's content: its version and its lines. A read of the whole file computes them, and they are kept until the
+//! file changes.
 //!
 //! The same content has the same version, whenever and by whomever it was written, in any sandbox.
 
@@ -9,7 +9,7 @@ use sqlite_fs::{Content, FileType, FsError, Rows, Stat, Volume};
 use crate::Error;
 use crate::vfs::{Node, ROOT_NODE, View};
 
-/// What a file's version says when there is no file.
+/// The version of a file that does not exist.
 pub(super) const NO_FILE: &str = "none";
 
 /// Letters of a version: 64 bits, far from any accident.

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlite_fs::{FileType, FsError, Step};
+use sqlite_fs::path::Tree as _;
+use sqlite_fs::{FileType, FsError, Step, Volume};
 
 use super::tree::{failed, kind_name};
 use super::{Agent, MAX_ENTRIES, text};
@@ -78,13 +79,14 @@ impl Agent<'_> {
                     skipped += 1;
                     return Ok(Step::Skip);
                 }
-                let target = if kind == FileType::Symlink { tree.fs().read_link(entry).ok() } else { None };
+                let target = if kind == FileType::Symlink { tree.view().readlink(visited.node).ok() } else { None };
                 let bytes = entry.len() + target.as_ref().map_or(0, String::len) + ENTRY_BYTES;
                 if entries.len() == MAX_ENTRIES || !room.take(bytes) {
                     truncated = true;
                     return Ok(Step::Stop);
                 }
-                let size = if kind == FileType::File { tree.own_kind("list", entry)?.map_or(0, |(_, size)| size) } else { 0 };
+                let stat = || tree.view().stat(visited.node).map_err(|error| failed("list", entry, error));
+                let size = if kind == FileType::File { stat()?.size } else { 0 };
                 entries.push(ListedFile { path: entry.to_owned(), kind: kind_name(kind).to_owned(), size, target });
                 Ok(if visited.depth < depth { Step::Enter } else { Step::Skip })
             })?;
