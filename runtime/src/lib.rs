@@ -13,6 +13,18 @@
 //! # Ok::<(), sandlite_runtime::Error>(())
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::cast_possible_truncation,
+        clippy::missing_errors_doc
+    )
+)]
+
 pub mod actions;
 pub mod agent;
 mod cancel;

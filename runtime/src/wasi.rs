@@ -3,6 +3,8 @@
 //! Every function here turns guest numbers into checked, bounded Rust values, does one thing through `process` or `vfs`,
 //! and writes the answer back. Meaning lives there, layout lives here.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod call;
 mod clocks;
 mod door;

@@ -137,7 +137,9 @@ pub(super) fn fdstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault
     if file.writable {
         rights |= types::RIGHT_WRITE;
     }
-    Ok(call.memory.write(out, &types::fdstat(file_type, flags as u16, rights | types::RIGHTS_SEEK))?)
+    Ok(call
+        .memory
+        .write(out, &types::fdstat(file_type, u16::try_from(flags).map_err(|_| Errno::OVERFLOW)?, rights | types::RIGHTS_SEEK))?)
 }
 
 /// `fd_fdstat_set_flags`.
@@ -239,7 +241,7 @@ pub(super) fn readdir(call: &mut Call<'_>, fd: u32, buffer: u32, length: u32, co
             encoded.truncate(room);
             call.memory.write(buffer.checked_add(written).ok_or(Errno::FAULT)?, &encoded)?;
             call.charge_bytes(encoded.len());
-            written += encoded.len() as u32;
+            written += u32::try_from(encoded.len()).map_err(|_| Errno::OVERFLOW)?;
             cookie = entry.cookie;
             if written == length {
                 break;

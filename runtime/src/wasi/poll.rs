@@ -83,10 +83,12 @@ fn subscription(call: &Call<'_>, base: u32, index: u32) -> Result<Subscription, 
         |at: usize| bytes.get(at..at + 8).and_then(|b| b.first_chunk()).map(|b| u64::from_le_bytes(*b)).ok_or(Errno::FAULT);
     let u32_at =
         |at: usize| bytes.get(at..at + 4).and_then(|b| b.first_chunk()).map(|b| u32::from_le_bytes(*b)).ok_or(Errno::FAULT);
+    let u16_at =
+        |at: usize| bytes.get(at..at + 2).and_then(|b| b.first_chunk()).map(|b| u16::from_le_bytes(*b)).ok_or(Errno::FAULT);
     let kind = bytes.get(8).copied().ok_or(Errno::FAULT)?;
     let wanted = match kind {
         0 => {
-            let (clock, timeout, flags) = (u32_at(16)?, u64_at(24)?, u32_at(40)? as u16);
+            let (clock, timeout, flags) = (u32_at(16)?, u64_at(24)?, u16_at(40)?);
             let now = clocks::now(call, clock)?;
             let nanos_left = if flags & ABSOLUTE != 0 { timeout.saturating_sub(now) } else { timeout };
             Wanted::Clock { nanos_left }

@@ -33,7 +33,7 @@ pub(super) fn strings(
     for string in list {
         call.memory.write_u32(slot, at)?;
         call.memory.write(at, &string)?;
-        let end = at.checked_add(string.len() as u32).ok_or(Errno::FAULT)?;
+        let end = u32::try_from(string.len()).ok().and_then(|length| at.checked_add(length)).ok_or(Errno::FAULT)?;
         call.memory.write(end, &[0])?;
         call.charge_bytes(string.len());
         slot = slot.checked_add(4).ok_or(Errno::FAULT)?;
