@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use runtime::actions::{Context, Effect, actions};
-use runtime::agent::{ListFiles, ReadFile, WriteFile};
-use runtime::{Builder, Command, ExitStatus, FsError, Mount, Sandbox};
+use runtime::agent::{Edit, EditFile, ListFiles, ReadFile, WriteFile};
+use runtime::{Builder, Command, Error, ExitStatus, FsError, Mount, Sandbox};
 use serde_json::{Value, json};
 
 use super::host;
@@ -308,13 +308,41 @@ fn ten_lines_of_a_large_file_are_not_the_whole_file() {
         sandbox.agent().read(&request).unwrap()
     };
     let first = read(1);
-    assert_eq!((first.total_lines, first.version), (400_000, sandbox.fs().version("/tmp/large").unwrap()));
+    assert_eq!((first.total_lines, first.version), (Some(400_000), sandbox.fs().version("/tmp/large").unwrap()));
     let again = read(5);
-    assert_eq!((again.content.lines().next(), again.total_lines), (Some("5"), 400_000));
+    assert_eq!((again.content.lines().next(), again.total_lines), (Some("5"), Some(400_000)));
     // What was known is not believed once the file is another.
     sandbox.bash("echo end >> /tmp/large").unwrap();
     let after = read(1);
-    assert_eq!(after.total_lines, 400_001);
+    assert_eq!(after.total_lines, Some(400_001));
     assert_ne!(after.version, again.version);
     assert_eq!(after.version, sandbox.fs().version("/tmp/large").unwrap());
+}
+
+#[test]
+fn a_window_of_a_very_large_file_has_a_version_without_the_rest_being_read() {
+    let sandbox = super::sandbox();
+    sandbox.bash("seq 1000000 > /tmp/large").unwrap();
+    let read = |offset: u64| {
+        let request = ReadFile { path: "/tmp/large".to_owned(), offset: Some(offset), limit: Some(3), ..ReadFile::default() };
+        sandbox.agent().read(&request).unwrap()
+    };
+    let window = read(2);
+    assert_eq!((window.content.as_str(), window.total_lines, window.truncated), ("2\n3\n4\n", None, true));
+    assert_eq!(window.notes, ["more lines: read on with offset=5"]);
+    assert_eq!(read(999_999).version, window.version);
+    let edit = |expected: &str| {
+        let edits = vec![Edit { old: "\n500000\n".into(), new: "\nhalf\n".into(), replace_all: false }];
+        sandbox.agent().edit(&EditFile { path: "/tmp/large".into(), edits, expected_version: Some(expected.to_owned()) })
+    };
+    // Another content of the same length, and the version is another.
+    sandbox.bash("printf x | dd of=/tmp/large bs=1 seek=100 conv=notrunc 2>/dev/null").unwrap();
+    assert!(matches!(edit(&window.version), Err(Error::Stale { .. })));
+    assert!(edit(&read(1).version).is_ok());
+    // Once somebody has read all of it, its version is that of its content.
+    let whole = sandbox.fs().version("/tmp/large").unwrap();
+    assert_eq!((read(1).version, read(1).total_lines), (whole, Some(1_000_000)));
+    // A clock that repeats itself tells nothing about a file.
+    sandbox.run(Command::bash("seq 1000000 > /tmp/large").deterministic(1)).unwrap();
+    assert_eq!(read(1).total_lines, Some(1_000_000));
 }

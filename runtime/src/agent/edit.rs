@@ -73,8 +73,10 @@ impl Agent<'_> {
         let parameters = json!({ "path": path, "edits": request.edits.len() });
         self.changing("edit_file", &path, parameters, |files| {
             let bytes = files.read(&path)?;
-            if let Some(expected) = &request.expected_version {
-                content::compare(&path, expected, content::version(&bytes))?;
+            match &request.expected_version {
+                Some(expected) if content::is_stamp(expected) => content::expect(files.view(), &path, expected)?,
+                Some(expected) => content::compare(&path, expected, content::version(&bytes))?,
+                None => {}
             }
             let text = String::from_utf8(bytes)
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;

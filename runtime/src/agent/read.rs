@@ -55,8 +55,8 @@ pub struct ReadWindow {
     pub start_line: u64,
     /// The last line of the window.
     pub end_line: u64,
-    /// Lines in the whole file.
-    pub total_lines: u64,
+    /// Lines in the whole file; null if it is large and only the window was read.
+    pub total_lines: Option<u64>,
     /// Bytes in the whole file.
     pub size: u64,
     /// The version of the whole file: give it to `write_file` or `edit_file` as `expected_version`.
@@ -163,60 +163,74 @@ impl Window {
     }
 }
 
-// Gives a file piece by piece until `take` has enough, and all of it if nobody knows yet what is to be known of it.
-fn scan(files: &Bounded<'_, Reader>, path: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(u64, Content), Error> {
+/// What is known of a file after a window of it was read.
+struct Facts {
+    size: u64,
+    version: String,
+    /// `None` if the file is large and only the window was read.
+    content: Option<Content>,
+}
+
+// Passes a file on piece by piece until `take` has enough. The rest is read too unless its content is known or the file is large.
+fn scan(files: &Bounded<'_, Reader>, path: &str, from: u64, mut take: impl FnMut(&[u8]) -> bool) -> Result<Facts, Error> {
     let known = Known::of(files.view(), path).map_err(|error| failed("read", path, error))?;
-    let (mut scan, mut is_wanted) = (known.content.is_none().then(Scan::new), true);
+    if let Some(content) = &known.content {
+        let size = files.pieces(path, from, take)?;
+        return Ok(Facts { size, version: content.etag.clone(), content: Some(content.clone()) });
+    }
+    if let Some(version) = known.stamp() {
+        let size = files.pieces(path, from, take)?;
+        return Ok(Facts { size, version, content: None });
+    }
+    let (mut scan, mut is_wanted, mut at) = (Scan::new(), true, 0u64);
     let size = files.pieces(path, 0, |piece| {
-        is_wanted = is_wanted && take(piece);
-        match &mut scan {
-            Some(scan) => scan.take(piece),
-            None => return is_wanted,
-        }
+        let skip = usize::try_from(from.saturating_sub(at)).unwrap_or(usize::MAX);
+        at += piece.len() as u64;
+        is_wanted = is_wanted && piece.get(skip..).is_none_or(&mut take);
+        scan.take(piece);
         true
     })?;
-    let content = match (scan, &known.content) {
-        (None, Some(content)) => content.clone(),
-        (scan, _) => {
-            let content = scan.unwrap_or_else(Scan::new).finish();
-            known.keep(&content);
-            content
-        }
-    };
-    Ok((size, content))
+    let content = scan.finish();
+    known.keep(&content);
+    Ok(Facts { size, version: content.etag.clone(), content: Some(content) })
 }
 
 fn read_lines(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let first = request.offset.unwrap_or(1).max(1);
     let asked = request.limit.unwrap_or(LINES).max(1);
     let mut window = Window::new(first, first.saturating_add(asked - 1));
-    let (size, content) = scan(files, path, |piece| {
+    let Facts { size, version, content } = scan(files, path, 0, |piece| {
         window.take(piece);
         !window.is_complete()
     })?;
-    let total_lines = content.newlines + u64::from(!content.is_terminated);
+    let total_lines = content.as_ref().map(|content| content.newlines + u64::from(!content.is_terminated));
+    // A window that is not complete ended with the file.
+    let total_lines = total_lines.or((!window.is_complete()).then_some(window.line - u64::from(window.column == 0)));
     if window.binary || (std::str::from_utf8(&window.text).is_err() && window.cut_lines == 0) {
         let mut bytes = read_bytes(files, path, &ReadFile { byte_offset: Some(0), ..request.clone() })?;
         bytes.notes.insert(0, "this is not text: the content is base64".to_owned());
         return Ok(bytes);
     }
     let mut notes = Vec::new();
-    if window.end_line == 0 && size > 0 {
-        notes.push(format!("the file has only {total_lines} lines"));
-    } else if window.end_line < total_lines {
-        notes.push(format!("{} more lines: read on with offset={}", total_lines - window.end_line, window.end_line + 1));
+    match total_lines {
+        Some(total) if window.end_line == 0 && size > 0 => notes.push(format!("the file has only {total} lines")),
+        Some(total) if window.end_line < total => {
+            notes.push(format!("{} more lines: read on with offset={}", total - window.end_line, window.end_line + 1));
+        }
+        Some(_) => {}
+        None => notes.push(format!("more lines: read on with offset={}", window.end_line + 1)),
     }
     if window.cut_lines > 0 {
         let lines = text::count(usize::try_from(window.cut_lines).unwrap_or(usize::MAX), "line was", "lines were");
         notes.push(format!("{lines} cut at {LINE_BYTES} bytes: read them with byte_offset and byte_length"));
     }
-    if content.has_crlf {
+    if content.as_ref().map_or_else(|| window.text.windows(2).any(|pair| pair == b"\r\n"), |content| content.has_crlf) {
         notes.push("lines end with CRLF; edit_file keeps them so".to_owned());
     }
-    if !content.is_terminated {
+    if content.is_some_and(|content| !content.is_terminated) {
         notes.push("the last line does not end with a newline".to_owned());
     }
-    let truncated = window.cut_lines > 0 || first > 1 || window.end_line < total_lines;
+    let truncated = window.cut_lines > 0 || first > 1 || total_lines.is_none_or(|total| window.end_line < total);
     Ok(ReadWindow {
         path: path.to_owned(),
         content: String::from_utf8_lossy(&window.text).replace("\r\n", "\n"),
@@ -225,7 +239,7 @@ fn read_lines(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
         end_line: window.end_line,
         total_lines,
         size,
-        version: content.etag,
+        version,
         truncated,
         notes,
     })
@@ -234,12 +248,9 @@ fn read_lines(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
 fn read_bytes(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let start = request.byte_offset.unwrap_or(0);
     let length = usize::try_from(request.byte_length.unwrap_or(MAX_BYTES).clamp(1, MAX_BYTES)).unwrap_or(usize::MAX);
-    let (mut bytes, mut at) = (Vec::new(), 0u64);
-    let (size, found) = scan(files, path, |piece| {
-        let skip = usize::try_from(start.saturating_sub(at)).unwrap_or(usize::MAX);
-        let wanted = piece.get(skip..).unwrap_or_default();
-        bytes.extend_from_slice(&wanted[..wanted.len().min(length - bytes.len())]);
-        at += piece.len() as u64;
+    let mut bytes = Vec::new();
+    let Facts { size, version, content: known } = scan(files, path, start, |piece| {
+        bytes.extend_from_slice(&piece[..piece.len().min(length - bytes.len())]);
         bytes.len() < length
     })?;
     let end = start.saturating_add(bytes.len() as u64);
@@ -258,9 +269,9 @@ fn read_bytes(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
         encoding,
         start_line: 0,
         end_line: 0,
-        total_lines: found.newlines,
+        total_lines: known.map(|content| content.newlines),
         size,
-        version: found.etag,
+        version,
         truncated: start > 0 || end < size,
         notes,
     })
@@ -279,7 +290,8 @@ impl ReadWindow {
             out.push_str(&self.content);
             out.push('\n');
         }
-        out.push_str(&format!("[{}: {} bytes, {} lines, version {}]", self.path, self.size, self.total_lines, self.version));
+        let lines = self.total_lines.map_or_else(String::new, |lines| format!("{lines} lines, "));
+        out.push_str(&format!("[{}: {} bytes, {lines}version {}]", self.path, self.size, self.version));
         self.notes.iter().for_each(|note| out.push_str(&format!("\n[{note}]")));
         out
     }

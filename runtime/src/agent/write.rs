@@ -79,7 +79,7 @@ impl Agent<'_> {
         let parameters = json!({ "path": path, "contentLength": bytes.len() });
         self.changing("write_file", &path, parameters, |files| {
             if let Some(expected) = &request.expected_version {
-                content::compare(&path, expected, content::version_at(files.view(), &path)?)?;
+                content::expect(files.view(), &path, expected)?;
             }
             let created = files.write(&path, bytes)?;
             Ok(Written { path: path.clone(), created, size: bytes.len() as u64, version: content::version(bytes) })

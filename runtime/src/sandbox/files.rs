@@ -143,7 +143,7 @@ impl<'a> Files<'a> {
         let bytes = content.as_ref();
         self.sandbox.change(sized("write_file", path, bytes), |run| {
             let view = run.view()?;
-            content::compare(path, version, content::version_at(view, path)?)?;
+            content::expect(view, path, version)?;
             view.fs().create_parents(path)?;
             view.fs().write(path, bytes)?;
             Ok(content::version(bytes))
