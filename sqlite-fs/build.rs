@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const PAGE_BYTES: u32 = 4 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for file in ["build.rs", "src/format.rs", "src/tables.sql", "src/sessions.sql", "src/usage.sql"] {
+    for file in ["build.rs", "src/format.rs", "src/tables.sql", "src/sessions.sql", "src/usage.sql", "src/past.sql"] {
         println!("cargo::rerun-if-changed={file}");
     }
     let path = PathBuf::from(std::env::var("OUT_DIR")?).join("fresh.db");

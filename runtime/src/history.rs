@@ -140,6 +140,10 @@ impl Run {
 }
 
 fn parent(call: &Call) -> Option<i64> {
+    if call.parent.is_some() {
+        return call.parent;
+    }
+    // Rows from before there was a column have it in their parameters.
     let parameters = call.parameters.as_deref().filter(|text| call.name == rows::TOOL && text.len() <= PARSED_BYTES)?;
     serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
 }

@@ -220,7 +220,7 @@ fn commands(c: &mut Criterion) {
         group.bench_function(format!("history row, {name}"), |b| {
             b.iter(|| {
                 let t = database.begin(None).unwrap();
-                let call = NewCall { name: "bash", parameters: Some("{}"), command: "echo hi" };
+                let call = NewCall { name: "bash", parameters: Some("{}"), command: "echo hi", parent: None };
                 let id = t.calls().begin(&call).unwrap();
                 let outcome = Outcome { result: Some("{}"), stdout: b"hi\n", exit_code: Some(0), ..Outcome::default() };
                 t.calls().finish(id, &outcome).unwrap();

@@ -10,6 +10,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault, FsError};
+use crate::past;
 use crate::quota::Usage;
 use crate::rows::{self, signed};
 use crate::store::Store;
@@ -182,6 +183,7 @@ pub(crate) fn used(connection: &Connection) -> rusqlite::Result<Usage> {
         keys: or(known.keys, |connection| Values::Keys.count(connection))?,
         sessions: or(known.sessions, |connection| Values::Sessions.count(connection))?,
         history: count_history(connection, known.history)?.bytes,
+        past: past::used(connection)?,
         ..rows::usage(connection)?
     })
 }
@@ -259,6 +261,7 @@ impl Store {
             keys: self.values_used(Values::Keys)?,
             sessions: self.values_used(Values::Sessions)?,
             history: self.history_used()?.bytes,
+            past: past::used(&self.connection)?.saturating_add(self.past.bytes()),
             ..self.usage()?
         })
     }

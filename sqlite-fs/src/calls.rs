@@ -10,6 +10,7 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault, FsError};
 use crate::rows::{self, join, split};
+use crate::schema;
 use crate::store::Store;
 use crate::transaction::Transaction;
 
@@ -40,6 +41,8 @@ pub struct NewCall<'a> {
     pub parameters: Option<&'a str>,
     /// The whole text of the command.
     pub command: &'a str,
+    /// The call that made this one.
+    pub parent: Option<i64>,
 }
 
 /// How a call ended.
@@ -99,6 +102,8 @@ pub struct Call {
     pub started: i64,
     /// Nanoseconds since 1970.
     pub completed: Option<i64>,
+    /// The call that made this one, as far as its row says so.
+    pub parent: Option<i64>,
     /// What only our own calls have.
     pub run: Option<Run>,
 }
@@ -159,6 +164,7 @@ pub(crate) struct OpenCall {
     name: String,
     parameters: Option<String>,
     command: String,
+    parent: Option<i64>,
 }
 
 impl OpenCall {
@@ -175,6 +181,7 @@ impl OpenCall {
             bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
         }
+        bytes.extend(self.parent.into_iter().flat_map(i64::to_le_bytes));
         bytes
     }
 
@@ -193,7 +200,8 @@ impl OpenCall {
         let parameters = texts.pop().filter(|_| *has_parameters == 1);
         let name = texts.pop()?;
         let (id, started) = (i64::from_le_bytes(*id), i64::from_le_bytes(*started));
-        Some(Self { id, started, name, parameters, command })
+        let parent = rest.first_chunk::<8>().map(|parent| i64::from_le_bytes(*parent));
+        Some(Self { id, started, name, parameters, command, parent })
     }
 }
 
@@ -264,6 +272,7 @@ impl Store {
             name: call.name.to_owned(),
             parameters: call.parameters.map(str::to_owned),
             command: call.command.to_owned(),
+            parent: call.parent,
         })
     }
 
@@ -342,7 +351,8 @@ impl Store {
     pub(crate) fn restore_calls(&mut self, calls: Vec<Call>) -> Result<(), Error> {
         for call in calls {
             let command = call.run.map(|run| run.command).unwrap_or_default();
-            let open = OpenCall { id: call.id, started: call.started, name: call.name, parameters: call.parameters, command };
+            let (id, started, parent) = (call.id, call.started, call.parent);
+            let open = OpenCall { id, started, name: call.name, parameters: call.parameters, command, parent };
             let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
             let (completed, interrupted) = (call.completed.unwrap_or(call.started), call.status == CallStatus::Interrupted);
             self.first_call = Some(self.first_call.map_or(call.id, |first| first.min(call.id)));
@@ -402,8 +412,8 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
     connection
         .prepare_cached(
             "INSERT INTO sandlite_run (id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted,
-             exit_code, limit_reached, usage, changes, started_ns, completed_ns)
-             VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+             exit_code, limit_reached, usage, changes, started_ns, completed_ns, parent)
+             VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
         )?
         .execute(params![
             open.id,
@@ -418,9 +428,15 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
             outcome.usage,
             outcome.changes,
             open.started,
-            now
+            now,
+            open.parent
         ])?;
     Ok(())
+}
+
+/// The column of the call that made one; a file of format 1 that is only read has none.
+fn parent_column(connection: &Connection) -> rusqlite::Result<&'static str> {
+    Ok(if schema::migrations::format(connection)? > 1 { "r.parent" } else { "NULL" })
 }
 
 const COLUMNS: &str = "t.id, t.name, t.parameters, t.result, t.error, t.status, t.started_at, t.completed_at,
@@ -430,8 +446,9 @@ const COLUMNS: &str = "t.id, t.name, t.parameters, t.result, t.error, t.status, 
 /// Recorded calls, newest first.
 pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Call>> {
     let output = if filter.output { "r.stdout, r.stderr" } else { "NULL, NULL" };
+    let parent = parent_column(connection)?;
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, {output} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id
+        "SELECT {COLUMNS}, {output}, {parent} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id
          WHERE t.id<?1 AND (?2 IS NULL OR coalesce(r.started_ns, t.started_at*1000000000)>=?2) AND (?3 IS NULL OR t.name=?3)
            AND (?4 IS NULL OR instr(coalesce(r.command, ''), ?4)>0 OR instr(coalesce(t.parameters, ''), ?4)>0)
          ORDER BY t.id DESC LIMIT ?5"
@@ -444,16 +461,18 @@ pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
 
 /// The calls from a number on, oldest first, without their output.
 fn since(connection: &Connection, first: i64) -> rusqlite::Result<Vec<Call>> {
+    let parent = parent_column(connection)?;
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, NULL, NULL FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id>=?1 ORDER BY t.id"
+        "SELECT {COLUMNS}, NULL, NULL, {parent} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id>=?1 ORDER BY t.id"
     ))?;
     statement.query_map([first], call)?.collect()
 }
 
 pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<Call>> {
+    let parent = parent_column(connection)?;
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS}, r.stdout, r.stderr FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id=?1"
+            "SELECT {COLUMNS}, r.stdout, r.stderr, {parent} FROM tool_calls t LEFT JOIN sandlite_run r ON r.id=t.id WHERE t.id=?1"
         ))?
         .query_row([id], call)
         .optional()
@@ -514,6 +533,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
             Some(time) => Some(time),
             None => row.get::<_, Option<i64>>(7)?.map(|seconds| join(seconds, 0)),
         },
+        parent: row.get(20)?,
         run,
     })
 }

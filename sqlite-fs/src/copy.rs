@@ -57,12 +57,41 @@ INSERT INTO main.sandlite_kv SELECT * FROM source.sandlite_kv WHERE secret=0;
 ";
 const HISTORY: &str = "
 INSERT INTO main.tool_calls SELECT * FROM source.tool_calls;
-INSERT INTO main.sandlite_run SELECT * FROM source.sandlite_run;
+INSERT INTO main.sandlite_run SELECT id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted, exit_code,
+  limit_reached, usage, changes, started_ns, completed_ns, {parent} FROM source.sandlite_run;
 ";
+
+/// The versions with what they saved. Labels go along, and what is sealed.
+const PAST: &str = "
+INSERT INTO main.sandlite_version SELECT * FROM source.sandlite_version;
+INSERT INTO main.sandlite_label SELECT * FROM source.sandlite_label;
+INSERT INTO main.sandlite_past_inode SELECT * FROM source.sandlite_past_inode;
+INSERT INTO main.sandlite_past_dentry SELECT * FROM source.sandlite_past_dentry;
+INSERT INTO main.sandlite_past_data SELECT * FROM source.sandlite_past_data;
+INSERT INTO main.sandlite_past_symlink SELECT * FROM source.sandlite_past_symlink;
+INSERT INTO main.sandlite_past_session SELECT * FROM source.sandlite_past_session;
+INSERT INTO main.sandlite_past_whiteout SELECT * FROM source.sandlite_past_whiteout;
+INSERT INTO main.sandlite_seal SELECT * FROM source.sandlite_seal;
+";
+const PAST_SECRETS: &str = "INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv;";
+/// A key that was secret at any time is left out, and nobody can tell from the rest that it was there.
+const NO_PAST_SECRETS: &str = "
+INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv WHERE key IS NULL OR
+  (key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)
+   AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0 AND key NOT NULL));
+";
+
+/// What a copy is about.
+#[derive(Clone, Copy)]
+struct Extent {
+    export: Export,
+    compat: Option<Compat>,
+    past: bool,
+}
 
 impl Database {
     /// Writes everything committed into a fresh, compact file at `path`, which must not exist and is not there before it is
-    /// whole. A transaction may be running meanwhile.
+    /// whole. A transaction may be running meanwhile. Versions stay behind, and with them what was deleted.
     ///
     /// # Errors
     ///
@@ -72,20 +101,29 @@ impl Database {
         self.export_as(path, export, None)
     }
 
-    pub(crate) fn export_as(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
-        self.copy_to(path, export, compat, true)
+    /// Like [`export`](Self::export), with all versions: who gets the file can read what was deleted.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`export`](Self::export) returns.
+    pub fn export_with_past(&self, path: &Path, export: Export) -> Result<(), Error> {
+        self.copy_to(path, Extent { export, compat: None, past: true }, true)
     }
 
-    fn copy_to(&self, path: &Path, export: Export, compat: Option<Compat>, power_safe: bool) -> Result<(), Error> {
+    pub(crate) fn export_as(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
+        self.copy_to(path, Extent { export, compat, past: false }, true)
+    }
+
+    fn copy_to(&self, path: &Path, extent: Extent, power_safe: bool) -> Result<(), Error> {
         if path.symlink_metadata().is_ok() {
             return Err(Error::Disk { path: path.to_owned(), source: std::io::ErrorKind::AlreadyExists.into() });
         }
         let new = NewFile::beside(path)?;
-        self.copy_into_file(new.path(), export, compat)?;
+        self.copy_into_file(new.path(), extent)?;
         new.publish_database(power_safe)
     }
 
-    fn copy_into_file(&self, path: &Path, export: Export, compat: Option<Compat>) -> Result<(), Error> {
+    fn copy_into_file(&self, path: &Path, extent: Extent) -> Result<(), Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -100,14 +138,14 @@ impl Database {
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
         // A file that is thrown away on any error needs no journal, and its empty tables need not wait for the disk.
         target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
-        match compat {
+        match extent.compat {
             None => schema::create(&target, self.shared.options.clock.now())?,
             Some(compat) => compat.create(&target)?,
         }
         // The commit of the rows does: only then is everything written.
         target.execute_batch("PRAGMA main.synchronous=NORMAL;")?;
         patience.refill();
-        patience.explained(self.copy_rows(&target, export, compat))
+        patience.explained(self.copy_rows(&target, extent))
     }
 
     /// The copy of damaged pages can be endless (T-SNAP-03): it gets no more room than the size of the source explains.
@@ -118,23 +156,23 @@ impl Database {
         Ok(target.query_row(&format!("PRAGMA main.max_page_count={pages}"), [], |_| Ok(()))?)
     }
 
-    /// A second database with the same content, secrets and history included.
+    /// A second database with the same content: secrets, history and versions included.
     ///
     /// # Errors
     ///
     /// Returns what [`export`](Self::export) and [`Options::open`] return.
     pub fn fork(&self, options: Options) -> Result<Self, Error> {
-        let everything = Export { history: true, secrets: true };
+        let everything = Extent { export: Export { history: true, secrets: true }, compat: None, past: true };
         match options.path.clone() {
             Some(path) => {
-                self.copy_to(&path, everything, None, options.durability == Durability::PowerSafe)?;
+                self.copy_to(&path, everything, options.durability == Durability::PowerSafe)?;
                 options.open_published()
             }
             None => {
                 let fork = options.open()?;
                 fork.fill(|store| {
                     store.patience.refill_as(&self.shared.patience_for_copy());
-                    let copied = self.copy_rows(&store.connection, everything, None);
+                    let copied = self.copy_rows(&store.connection, everything);
                     schema::limit_pages(&store.connection, &store.quota)?;
                     store.patience.explained(copied)
                 })?;
@@ -143,15 +181,16 @@ impl Database {
         }
     }
 
-    fn copy_rows(&self, target: &Connection, export: Export, compat: Option<Compat>) -> Result<(), Error> {
+    fn copy_rows(&self, target: &Connection, extent: Extent) -> Result<(), Error> {
         self.limit_copy(target)?;
         self.shared.still_there()?;
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
         self.shared.still_there()?;
-        let statements = match compat {
-            Some(compat) => compat.rows(export),
-            None if whiteout::exists(target, "source")? => format!("{} {HIDDEN} {}", whiteout::TABLE, rows(export)),
-            None => rows(export),
+        let format: i64 = target.query_row("PRAGMA source.user_version", [], |row| row.get(0))?;
+        let statements = match extent.compat {
+            Some(compat) => compat.rows(extent.export),
+            None if whiteout::exists(target, "source")? => format!("{} {HIDDEN} {}", whiteout::TABLE, rows(extent, format)),
+            None => rows(extent, format),
         };
         let copied = target.execute_batch(&format!("BEGIN; {statements} COMMIT;"));
         if copied.is_err() && !target.is_autocommit() {
@@ -162,11 +201,16 @@ impl Database {
     }
 }
 
-/// The statements that copy every row into tables like ours.
-fn rows(export: Export) -> String {
+/// The statements that copy every row of a file of some format into tables like ours.
+fn rows(Extent { export, past, .. }: Extent, format: i64) -> String {
     let keys = if export.secrets { SECRETS } else { NO_SECRETS };
     let history = if export.history { HISTORY } else { "" };
-    format!("{FILES} {keys} {history}")
+    let parent = if format > 1 { "parent" } else { "NULL" };
+    let past = match past && format > 1 {
+        true => format!("{PAST} {}", if export.secrets { PAST_SECRETS } else { NO_PAST_SECRETS }),
+        false => String::new(),
+    };
+    format!("{FILES} {keys} {} {past}", history.replace("{parent}", parent))
 }
 
 /// A path as SQLite's URI; its special characters stay part of the name.

@@ -429,6 +429,7 @@ fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Pa
         if left.unclean {
             schema::quick_check(connection)?;
         }
+        schema::migrations::upgrade(connection)?;
         connection.execute_batch(format::SESSIONS)?;
         connection.execute_batch(format::USAGE)?;
         schema::after_visit(connection)?;

@@ -45,6 +45,10 @@ pub enum FsError {
     NotEmpty,
     /// ELOOP
     Loop,
+    /// ENODATA: another program changed this before the version could be saved.
+    Unknown,
+    /// ESTALE: the version was pruned while it was read.
+    Stale,
     /// EUCLEAN: the rows contradict each other, as in a file that somebody tampered with.
     Damaged,
 }
@@ -73,6 +77,8 @@ impl FsError {
             Self::NameTooLong => 36,
             Self::NotEmpty => 39,
             Self::Loop => 40,
+            Self::Unknown => 61,
+            Self::Stale => 116,
             Self::Damaged => 117,
         }
     }
@@ -100,6 +106,8 @@ impl std::fmt::Display for FsError {
             Self::NameTooLong => "file name too long",
             Self::NotEmpty => "directory not empty",
             Self::Loop => "too many levels of symbolic links",
+            Self::Unknown => "another program changed it before it was saved",
+            Self::Stale => "the version was pruned",
             Self::Damaged => "the database is damaged here",
         })
     }
@@ -174,6 +182,16 @@ pub enum Error {
         found: i64,
         /// Ours.
         known: i64,
+    },
+    /// There is no such version.
+    #[error("unknown version {version}{}", range(*oldest, *newest))]
+    NoVersion {
+        /// Its number.
+        version: i64,
+        /// The oldest one that is kept.
+        oldest: Option<i64>,
+        /// The newest one.
+        newest: Option<i64>,
     },
     /// The file was replaced, renamed or removed while it was open.
     #[error("`{}` was replaced or removed while it was open", path.display())]
@@ -262,6 +280,15 @@ pub enum Error {
     },
 }
 
+/// Which versions there are.
+fn range(oldest: Option<i64>, newest: Option<i64>) -> String {
+    match (oldest, newest) {
+        (Some(oldest), Some(newest)) if oldest == newest => format!(": only {newest} is kept"),
+        (Some(oldest), Some(newest)) => format!(": {oldest} to {newest} are kept"),
+        _ => ": none is kept".to_owned(),
+    }
+}
+
 /// What SQLite was doing to the file, as a participle.
 fn activity(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ffi;
@@ -303,6 +330,7 @@ impl Error {
                 "import the file: its rows are checked and copied into a fresh database"
             }
             Self::TooNew { .. } => "use a newer version",
+            Self::NoVersion { .. } => "list the versions that are kept; older ones were pruned to stay within the budget `past`",
             Self::Moved { .. } => {
                 "nothing of this was kept, and what was committed before is in the file that was moved: \
                  put it back, or open the sandbox again"
@@ -359,6 +387,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::RolledBack(_)
             | Self::Conflict { .. }
+            | Self::NoVersion { .. }
             | Self::Invalid { .. }
             | Self::Quota { .. }
             | Self::DiskFull(_)

@@ -11,11 +11,12 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::error::damaged;
+use crate::schema::migrations::FORMAT_1;
 use crate::{format, whiteout};
 
 /// Everything that creates a table or an index of ours. Whoever adds one adds its text here. A table that older files
-/// lack is created when they are opened, as sessions are; those of `format::TABLES` are in every file.
-const OURS: &[&str] = &[format::TABLES, format::SESSIONS, format::USAGE, whiteout::TABLE];
+/// lack is created when they are upgraded; those of `format::TABLES` are in every file.
+const OURS: &[&str] = &[format::TABLES, format::SESSIONS, format::USAGE, format::PAST, whiteout::TABLE];
 
 /// What AgentFS's SDKs add to a file of ours when they open it, and how its command line spells the table of whiteouts.
 const SDKS: &[&str] = &["CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
@@ -29,18 +30,34 @@ struct Known {
     tables: Vec<String>,
     /// Those that every file has.
     required: Vec<String>,
+    /// Those that every file has since format 2.
+    required_since_2: Vec<String>,
     /// Whole statements.
     texts: HashSet<String>,
+    /// Those of files of format 1, by table.
+    texts_1: Vec<(String, String)>,
 }
 
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
         let texts: HashSet<String> = OURS.iter().chain(SDKS).flat_map(|text| statements(text)).collect();
-        let required = statements(format::TABLES).filter_map(|text| table_of(&text).map(str::to_owned)).collect();
+        let tables_of = |text: &str| statements(text).filter_map(|text| table_of(&text).map(str::to_owned)).collect();
+        let (required, required_since_2) = (tables_of(format::TABLES), tables_of(format::PAST));
+        let texts_1 = statements(FORMAT_1).filter_map(|text| Some((table_of(&text)?.to_owned(), text.clone()))).collect();
         let tables: BTreeSet<&str> = texts.iter().filter_map(|text| table_of(text)).collect();
-        Known { tables: tables.into_iter().map(str::to_owned).collect(), required, texts }
+        Known { tables: tables.into_iter().map(str::to_owned).collect(), required, required_since_2, texts, texts_1 }
     })
+}
+
+impl Known {
+    /// Whether a table or an index of this name is written so in files of a format.
+    fn has(&self, name: &str, text: String, format: i64) -> bool {
+        match self.texts_1.iter().find(|(table, _)| format == 1 && table == name) {
+            Some((_, older)) => *older == text,
+            None => self.texts.contains(&text),
+        }
+    }
 }
 
 /// The names of our tables, in order.
@@ -81,10 +98,11 @@ fn is_automatic(name: &str, table: &str) -> bool {
 }
 
 /// Why a file is not opened as it is, if something in its schema is not as we or AgentFS's SDKs write it.
-pub(crate) fn stranger(connection: &Connection) -> rusqlite::Result<Option<String>> {
+pub(crate) fn stranger(connection: &Connection, format: i64) -> rusqlite::Result<Option<String>> {
     let known = known();
+    let since = if format > 1 { &known.required_since_2[..] } else { &[] };
     let (mut missing, mut pages): (HashSet<&str>, HashSet<i64>) =
-        (known.required.iter().map(String::as_str).collect(), HashSet::new());
+        (known.required.iter().chain(since).map(String::as_str).collect(), HashSet::new());
     let mut statement = connection.prepare("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -101,7 +119,7 @@ pub(crate) fn stranger(connection: &Connection) -> rusqlite::Result<Option<Strin
         }
         let expected = match row.get_ref(3)? {
             ValueRef::Null => kind == "index" && is_automatic(&name, &table),
-            value => value.as_str().is_ok_and(|sql| known.texts.contains(&spelled(sql))) && matches!(kind, "table" | "index"),
+            value => value.as_str().is_ok_and(|sql| known.has(&name, spelled(sql), format)) && matches!(kind, "table" | "index"),
         };
         if !expected || shared {
             return Ok(Some(format!("its {kind} `{}` is not the one that we write", name.escape_debug())));
@@ -119,7 +137,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(&format!("{} {}", format::fresh(0), whiteout::TABLE)).unwrap();
         connection.execute_batch(sql).unwrap();
-        stranger(&connection).unwrap()
+        stranger(&connection, format::FORMAT).unwrap()
     }
 
     fn refused(sql: &str, why: &str) {
@@ -157,6 +175,17 @@ mod tests {
         refused("DROP TABLE tool_calls; CREATE VIRTUAL TABLE tool_calls USING fts5(name)", "`tool_calls`");
         refused("CREATE TABLE sandlite_future (x)", "`sandlite_future`");
         refused("DROP TABLE sandlite_run", "no table `sandlite_run`");
+    }
+
+    #[test]
+    fn a_table_is_written_as_its_format_has_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&format::fresh(0)).unwrap();
+        assert!(stranger(&connection, 1).unwrap().unwrap().contains("`sandlite_run`"));
+        connection.execute_batch(&format!("DROP TABLE sandlite_run; {FORMAT_1}")).unwrap();
+        assert_eq!(stranger(&connection, 1).unwrap(), None);
+        assert!(stranger(&connection, 2).unwrap().unwrap().contains("`sandlite_run`"));
+        refused("DROP TABLE sandlite_past_data", "no table `sandlite_past_data`");
     }
 
     #[test]

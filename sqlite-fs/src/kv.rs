@@ -1,6 +1,6 @@
 //! Keys and values: AgentFS's `kv_store`, JSON text, with a version beside it for compare-and-set.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use crate::budget::{Values, key_bytes};
 use crate::error::{Error, FsError};
@@ -67,7 +67,7 @@ impl Kv<'_> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
                 let version = get(&store.connection, key)?.ok_or(FsError::NoEntry)?.version;
-                Ok(write::put_key_version(&store.connection, key, version, secret)?)
+                Ok(write::put_key_version(&store.connection, &store.past, key, version, secret)?)
             })?)
         })
     }
@@ -82,7 +82,7 @@ impl Kv<'_> {
             let removed = store.run(|store| {
                 let mut statement = store.connection.prepare_cached("SELECT octet_length(value) FROM kv_store WHERE key=?1")?;
                 let bytes: Option<u64> = statement.query_row([key], |row| rows::bytes(row, 0)).optional()?;
-                write::remove_key(&store.connection, key)?;
+                write::remove_key(&store.connection, &store.past, key)?;
                 Ok(bytes)
             })?;
             if let Some(bytes) = removed {
@@ -124,8 +124,8 @@ impl Store {
         let secret = before.is_some_and(|value| value.secret);
         self.charge_values(Values::Keys, key_bytes(key, json.len() as u64), replaced)?;
         self.run(|store| {
-            write::put_key(&store.connection, key, json, now)?;
-            Ok(write::put_key_version(&store.connection, key, found + 1, secret)?)
+            write::put_key(&store.connection, &store.past, key, json, now)?;
+            Ok(write::put_key_version(&store.connection, &store.past, key, found + 1, secret)?)
         })?;
         Ok(found + 1)
     }
@@ -137,16 +137,19 @@ pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option
             "SELECT k.value, k.created_at, k.updated_at, s.version, s.secret
              FROM kv_store k LEFT JOIN sandlite_kv s ON s.key=k.key WHERE k.key=?1",
         )?
-        .query_row([key], |row| {
-            Ok(Value {
-                json: row.get(0)?,
-                created: row.get::<_, Option<i64>>(1)?.unwrap_or(0),
-                updated: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
-                version: row.get::<_, Option<i64>>(3)?.map_or(1, |version| u64::try_from(version).unwrap_or(1)),
-                secret: row.get::<_, Option<bool>>(4)?.unwrap_or(false),
-            })
-        })
+        .query_row([key], value)
         .optional()
+}
+
+/// The value in a row that begins with it, in the order above.
+pub(crate) fn value(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(Value {
+        json: row.get(0)?,
+        created: row.get::<_, Option<i64>>(1)?.unwrap_or(0),
+        updated: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
+        version: row.get::<_, Option<i64>>(3)?.map_or(1, |version| u64::try_from(version).unwrap_or(1)),
+        secret: row.get::<_, Option<bool>>(4)?.unwrap_or(false),
+    })
 }
 
 /// Some of the keys, in order.
@@ -169,7 +172,12 @@ pub(crate) fn keys_after(
 ) -> rusqlite::Result<KeyPage> {
     let mut statement =
         connection.prepare_cached("SELECT key FROM kv_store WHERE key>=?1 AND (?2 IS NULL OR key>?2) ORDER BY key")?;
-    let mut rows = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after])?;
+    let rows = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after])?;
+    page(rows, prefix, most, bytes)
+}
+
+/// The first of some keys that come in order.
+pub(crate) fn page(mut rows: Rows<'_>, prefix: &str, most: usize, bytes: usize) -> rusqlite::Result<KeyPage> {
     let (mut page, mut left) = (KeyPage::default(), bytes);
     while let Some(row) = rows.next()? {
         // The text is looked at where SQLite has it, so that a key that does not fit is not copied.

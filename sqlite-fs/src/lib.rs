@@ -56,6 +56,8 @@ mod medium;
 mod memory;
 mod node;
 mod options;
+#[allow(clippy::missing_errors_doc, reason = "reading fails if the database does, and in no other way")]
+mod past;
 #[allow(clippy::missing_errors_doc, reason = "a walk fails as Linux's does, with an `FsError` that says how")]
 pub mod path;
 mod patience;
@@ -89,6 +91,7 @@ pub use making::NewFile;
 pub use memory::MemoryBudget;
 pub use node::{Entry, FileType, Ino, ROOT, Stat};
 pub use options::{Durability, Options};
+pub use past::{Keep, Label, Pruned, Version, VersionKind};
 pub use quota::{Counts, Quota, Usage};
 pub use reader::Reader;
 pub use sessions::Sessions;

@@ -13,6 +13,9 @@ use crate::quota::Quota;
 /// Default of [`Options::cache`].
 const CACHE_BYTES: usize = 8 << 20;
 
+/// Bytes of the past that a database in memory keeps even where its files may be few.
+const PAST_IN_MEMORY: u64 = 16 << 20;
+
 /// What a commit survives once it has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -36,6 +39,7 @@ pub struct Options {
     pub(crate) secure_delete: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wait: Duration,
+    pub(crate) versions: bool,
 }
 
 impl Default for Options {
@@ -49,6 +53,7 @@ impl Default for Options {
             secure_delete: false,
             clock: Arc::new(SystemClock),
             wait: Duration::ZERO,
+            versions: true,
         }
     }
 }
@@ -87,7 +92,7 @@ impl Options {
 
     /// Overwrites with zeros whatever is deleted, in the file itself too, at the price of writing it once more. Without
     /// this, deleted rows are overwritten where their page is written anyway, and pages that become free keep their bytes
-    /// until they are used again. An export has none of either.
+    /// until they are used again. What versions save stays until they are pruned. An export has none of these.
     pub fn secure_delete(mut self) -> Self {
         self.secure_delete = true;
         self
@@ -99,10 +104,22 @@ impl Options {
         self
     }
 
+    /// Whether each commit is a version that can be read later, which is the default. Without this, the first commit that
+    /// changes anything drops the versions that are there.
+    pub fn versions(mut self, kept: bool) -> Self {
+        self.versions = kept;
+        self
+    }
+
     /// Where times come from.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
+    }
+
+    /// Bytes of the past that are kept.
+    pub(crate) fn past_allowed(&self) -> u64 {
+        if self.path.is_some() { self.quota.past } else { self.quota.past.min((self.quota.bytes / 8).max(PAST_IN_MEMORY)) }
     }
 
     /// Opens it.

@@ -22,6 +22,9 @@ pub struct Quota {
     pub sessions: u64,
     /// Recorded calls with their output. When it is used up, the oldest output goes first, then the oldest calls.
     pub history: u64,
+    /// What rows were before versions changed them. When it is used up, the oldest versions go. A database in memory keeps no
+    /// more of the past than an eighth of `bytes`, or 16 MiB if that is more.
+    pub past: u64,
 }
 
 impl Quota {
@@ -38,7 +41,9 @@ impl Quota {
     /// A page that is changed again stays where it is in the log, so nothing that the quota allows needs more.
     pub(crate) fn log_max(&self) -> u64 {
         let inodes = self.inodes.saturating_mul(Self::LOG_INODE_BYTES);
-        self.bytes.saturating_mul(2).saturating_add(inodes).saturating_add(Self::LOG_BESIDE_BYTES)
+        // Rows are saved before they are removed, up to the budget of the past.
+        let saved = self.past.min(self.bytes).saturating_mul(2);
+        self.bytes.saturating_mul(2).saturating_add(inodes).saturating_add(saved).saturating_add(Self::LOG_BESIDE_BYTES)
     }
     /// The longest key in bytes.
     pub const KEY_MAX: usize = 1024;
@@ -56,6 +61,7 @@ impl Default for Quota {
             keys: 4 << 30,
             sessions: 1 << 30,
             history: 8 << 30,
+            past: 8 << 30,
         }
     }
 }
@@ -75,6 +81,8 @@ pub struct Usage {
     pub sessions: u64,
     /// Recorded calls with their output.
     pub history: u64,
+    /// What rows were before versions changed them.
+    pub past: u64,
 }
 
 /// How many of what a database holds.

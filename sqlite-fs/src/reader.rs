@@ -1,6 +1,6 @@
 //! The last committed state, read through a connection of its own.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -13,6 +13,7 @@ use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
 use crate::kv::{self, KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
+use crate::past::at::{self, At, Listed};
 use crate::path::Tree;
 use crate::patience::Patience;
 use crate::quota::{Counts, Usage};
@@ -27,11 +28,38 @@ pub struct Reader {
     depth: Cell<u32>,
     /// Which commits the last state had seen.
     mark: Cell<u64>,
+    /// The version that is read; `None`: what is committed.
+    at: Option<At>,
+    listed: RefCell<Listed>,
 }
 
 impl Reader {
     pub(crate) fn new(connection: Connection, patience: Patience, shared: Arc<Shared>) -> Self {
-        Self { connection: Some((connection, patience)), shared, depth: Cell::new(0), mark: Cell::new(0) }
+        Self {
+            connection: Some((connection, patience)),
+            shared,
+            depth: Cell::new(0),
+            mark: Cell::new(0),
+            at: None,
+            listed: RefCell::default(),
+        }
+    }
+
+    /// Reads a version from now on, with the same operations.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoVersion`] if there is no such version.
+    pub fn at(mut self, version: i64) -> Result<Self, Error> {
+        let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
+        patience.refill();
+        self.at = Some(patience.explained(at::open(connection, version))?);
+        Ok(self)
+    }
+
+    /// The version that is read.
+    pub(crate) fn version_read(&self) -> Option<At> {
+        self.at
     }
 
     /// Operations on paths.
@@ -42,27 +70,42 @@ impl Reader {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
-        Ok(self.rows(|connection| Ok(kv::get(connection, key)?))?)
+        Ok(self.rows(|connection| match self.at {
+            None => Ok(kv::get(connection, key)?),
+            Some(version) => at::key(connection, version, key),
+        })?)
     }
 
     /// The keys that start with `prefix`, in order.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
-        Ok(self.rows(|connection| Ok(kv::keys(connection, prefix)?))?)
+        Ok(self.rows(|connection| match self.at {
+            None => Ok(kv::keys(connection, prefix)?),
+            Some(version) => Ok(at::keys_after(connection, version, prefix, None, usize::MAX, usize::MAX)?.keys),
+        })?)
     }
 
     /// The keys that start with `prefix` and come after `after`, in order: at most `most`, of at most `bytes` in all, but always one.
     pub fn keys_after(&self, prefix: &str, after: Option<&str>, most: usize, bytes: usize) -> Result<KeyPage, Error> {
-        Ok(self.rows(|connection| Ok(kv::keys_after(connection, prefix, after, most, bytes)?))?)
+        Ok(self.rows(|connection| match self.at {
+            None => Ok(kv::keys_after(connection, prefix, after, most, bytes)?),
+            Some(version) => at::keys_after(connection, version, prefix, after, most, bytes),
+        })?)
     }
 
     /// What a part of a session left.
     pub fn session(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.rows(|connection| Ok(sessions::get(connection, name, part)?))?)
+        Ok(self.rows(|connection| match self.at {
+            None => Ok(sessions::get(connection, name, part)?),
+            Some(version) => at::session(connection, version, name, part),
+        })?)
     }
 
     /// The names of all sessions, in order.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
-        Ok(self.rows(|connection| Ok(sessions::names(connection)?))?)
+        Ok(self.rows(|connection| match self.at {
+            None => Ok(sessions::names(connection)?),
+            Some(version) => at::sessions(connection, version),
+        })?)
     }
 
     /// Recorded calls, newest first.
@@ -108,7 +151,8 @@ impl Reader {
         self.mark.set(self.shared.contents.mark());
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
-        let result = work(connection).map_err(|fault| patience.explain(fault));
+        let is_there = self.at.map_or(Ok(()), |version| at::still_there(connection, version));
+        let result = is_there.and_then(|()| work(connection)).map_err(|fault| patience.explain(fault));
         self.depth.set(0);
         connection.prepare_cached("COMMIT")?.execute([])?;
         result
@@ -116,17 +160,30 @@ impl Reader {
 
     /// What is known of a file's content.
     pub(crate) fn known_content(&self, stat: &Stat) -> Option<Content> {
-        self.shared.contents.get(stat)
+        self.shared.contents.get(stat).filter(|_| self.at.is_none())
     }
 
     /// Keeps what was read of a file in the last state.
     pub(crate) fn keep_known_content(&self, stat: &Stat, content: Content) {
-        self.shared.contents.keep(self.mark.get(), stat, content);
+        if self.at.is_none() {
+            self.shared.contents.keep(self.mark.get(), stat, content);
+        }
+    }
+
+    fn entry(&self, connection: &Connection, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
+        match self.at {
+            None => Ok(rows::dentry(connection, dir, name)?),
+            Some(version) => at::dentry(connection, version, dir, name),
+        }
     }
 
     fn node(&self, ino: Ino) -> Result<Stat, Fault> {
         self.rows(|connection| {
-            let stat = rows::inode(connection, ino)?.ok_or(FsError::NoEntry)?;
+            let stat = match self.at {
+                None => rows::inode(connection, ino)?,
+                Some(version) => at::inode(connection, version, ino)?,
+            };
+            let stat = stat.ok_or(FsError::NoEntry)?;
             rows::check_size(connection, &stat)?;
             Ok(stat)
         })
@@ -137,7 +194,7 @@ impl Tree for Reader {
     type Node = Ino;
 
     fn lookup(&self, dir: Ino, name: &str) -> Result<(Ino, FileType), FsError> {
-        self.rows(|connection| match rows::dentry(connection, dir, name)? {
+        self.rows(|connection| match self.entry(connection, dir, name)? {
             Some(ino) => Ok((ino, self.node(ino)?.file_type())),
             None if !self.node(dir)?.is_dir() => Err(FsError::NotDirectory.into()),
             None if name.len() > self.shared.options.quota.name => Err(FsError::NameTooLong.into()),
@@ -150,11 +207,25 @@ impl Tree for Reader {
         if dir == ROOT {
             return Ok(ROOT);
         }
-        self.rows(|connection| Ok(rows::place(connection, dir)?.ok_or(FsError::NoEntry)?.0)).map_err(|fault| fault.as_fs())
+        self.rows(|connection| {
+            let place = match self.at {
+                None => rows::place(connection, dir)?,
+                Some(version) => at::place(connection, version, dir)?,
+            };
+            Ok(place.ok_or(FsError::NoEntry)?.0)
+        })
+        .map_err(|fault| fault.as_fs())
     }
 
     fn readlink(&self, link: Ino) -> Result<String, FsError> {
-        self.rows(|connection| Ok(rows::target(connection, link)?.ok_or(FsError::Invalid)?)).map_err(|fault| fault.as_fs())
+        self.rows(|connection| {
+            let target = match self.at {
+                None => rows::target(connection, link)?,
+                Some(version) => at::target(connection, version, link)?,
+            };
+            Ok(target.ok_or(FsError::Invalid)?)
+        })
+        .map_err(|fault| fault.as_fs())
     }
 
     /// A reader is the host's.
@@ -186,12 +257,16 @@ impl Volume for Reader {
             let total = usize::try_from(stat.size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
             let mut done = 0;
             while let Some(rest) = buffer.get_mut(done..total).filter(|rest| !rest.is_empty()) {
-                let at = offset + done as u64;
-                let start = usize::try_from(at % chunk).unwrap_or(0);
+                let from = offset + done as u64;
+                let start = usize::try_from(from % chunk).unwrap_or(0);
                 let len = rest.len().min(self.shared.chunk_bytes() - start);
                 let Some(out) = rest.get_mut(..len) else { break };
-                if rows::part(connection, ino, at / chunk, start, out)? != Some(len) {
-                    return Err(rows::short_chunk(ino, at / chunk).into());
+                let stored = match self.at {
+                    None => rows::part(connection, ino, from / chunk, start, out)?,
+                    Some(version) => at::part(connection, version, ino, from / chunk, start, out)?,
+                };
+                if stored != Some(len) {
+                    return Err(rows::short_chunk(ino, from / chunk).into());
                 }
                 done += len;
             }
@@ -205,7 +280,10 @@ impl Volume for Reader {
             if !self.node(dir)?.is_dir() {
                 return Err(FsError::NotDirectory.into());
             }
-            Ok(rows::entries(connection, dir, cookie, limit, |_| FileType::File)?)
+            match self.at {
+                None => Ok(rows::entries(connection, dir, cookie, limit, |_| FileType::File)?),
+                Some(version) => at::entries(connection, version, &mut self.listed.borrow_mut(), dir, cookie, limit),
+            }
         })
         .map_err(|fault| fault.as_fs())
     }

@@ -27,18 +27,18 @@ pub(crate) fn signed(number: u64) -> i64 {
 }
 
 /// A number that must be one and in its range.
-fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize, of: &'static str) -> rusqlite::Result<T> {
+pub(crate) fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize, of: &'static str) -> rusqlite::Result<T> {
     let number = row.get_ref(column)?.as_i64().map_err(|_| damaged(format!("{of} is not a number")))?;
     T::try_from(number).map_err(|_| damaged(format!("{of} is {number}")))
 }
 
 /// The number of an inode in an entry.
-fn ino(row: &Row<'_>, column: usize) -> rusqlite::Result<Ino> {
+pub(crate) fn ino(row: &Row<'_>, column: usize) -> rusqlite::Result<Ino> {
     number(row, column, "the inode number of an entry")
 }
 
 /// A name in a directory. The one place where names come out of a file: nothing after it can be led elsewhere by one.
-fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+pub(crate) fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     let name = row.get_ref(column)?.as_str().map_err(|_| damaged("a name is not text"))?;
     if is_name(name) {
         Ok(name)
@@ -58,25 +58,28 @@ pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Optio
             "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec
              FROM fs_inode WHERE ino=?1",
         )?
-        .query_row([signed(ino)], |row| {
-            let mode = u32::from(number::<u16>(row, 0, "the mode of an inode")?);
-            let stored: u32 = number(row, 1, "the link count of an inode")?;
-            // Other writers store 1 or 2 for every directory.
-            let nlink = if mode & S_IFMT == S_IFDIR { stored.max(2) } else { stored };
-            Ok(Stat {
-                ino,
-                mode,
-                nlink,
-                uid: number(row, 2, "the owner of an inode")?,
-                gid: number(row, 3, "the group of an inode")?,
-                rdev: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
-                size: number(row, 5, "the size of an inode")?,
-                atime: join(row.get(6)?, row.get(7)?),
-                mtime: join(row.get(8)?, row.get(9)?),
-                ctime: join(row.get(10)?, row.get(11)?),
-            })
-        })
+        .query_row([signed(ino)], |row| stat(row, ino))
         .optional()
+}
+
+/// The attributes in a row that begins with them, in the order above.
+pub(crate) fn stat(row: &Row<'_>, ino: Ino) -> rusqlite::Result<Stat> {
+    let mode = u32::from(number::<u16>(row, 0, "the mode of an inode")?);
+    let stored: u32 = number(row, 1, "the link count of an inode")?;
+    // Other writers store 1 or 2 for every directory.
+    let nlink = if mode & S_IFMT == S_IFDIR { stored.max(2) } else { stored };
+    Ok(Stat {
+        ino,
+        mode,
+        nlink,
+        uid: number(row, 2, "the owner of an inode")?,
+        gid: number(row, 3, "the group of an inode")?,
+        rdev: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
+        size: number(row, 5, "the size of an inode")?,
+        atime: join(row.get(6)?, row.get(7)?),
+        mtime: join(row.get(8)?, row.get(9)?),
+        ctime: join(row.get(10)?, row.get(11)?),
+    })
 }
 
 /// Up to this size an inode's word is taken: reading finds out soon enough.
@@ -204,14 +207,17 @@ pub(crate) const TARGET_MAX: usize = 4095;
 pub(crate) fn target(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<String>> {
     connection
         .prepare_cached("SELECT target FROM fs_symlink WHERE ino=?1")?
-        .query_row([signed(ino)], |row| {
-            let target = row.get_ref(0)?.as_str().map_err(|_| damaged(format!("the target of link {ino} is not text")))?;
-            if target.is_empty() || target.len() > TARGET_MAX || target.contains('\0') {
-                return Err(damaged(format!("the target of link {ino} is empty, too long or has a zero byte")));
-            }
-            Ok(target.to_owned())
-        })
+        .query_row([signed(ino)], |row| target_of(row, ino))
         .optional()
+}
+
+/// The target in the first column of a row.
+pub(crate) fn target_of(row: &Row<'_>, ino: Ino) -> rusqlite::Result<String> {
+    let target = row.get_ref(0)?.as_str().map_err(|_| damaged(format!("the target of link {ino} is not text")))?;
+    if target.is_empty() || target.len() > TARGET_MAX || target.contains('\0') {
+        return Err(damaged(format!("the target of link {ino} is empty, too long or has a zero byte")));
+    }
+    Ok(target.to_owned())
 }
 
 /// Rows are counted one by one, not by `count(*)`: that walks pages inside SQLite, where nothing can stop it, and damaged
@@ -255,6 +261,12 @@ pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
         Ok(last) if last < INO_MAX => Ok(last + 1),
         _ => Err(damaged(format!("inode {last} leaves no room for new ones"))),
     }
+}
+
+/// The next free number of a directory entry.
+pub(crate) fn next_entry(connection: &Connection) -> rusqlite::Result<i64> {
+    let last: i64 = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM fs_dentry")?.query_row([], |row| row.get(0))?;
+    if last < signed(INO_MAX) { Ok(last.max(0) + 1) } else { Err(damaged(format!("entry {last} leaves no room for new ones"))) }
 }
 
 /// The next free number of a call.

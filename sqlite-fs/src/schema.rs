@@ -2,6 +2,8 @@
 //!
 //! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
 
+pub(crate) mod migrations;
+
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OptionalExtension};
@@ -46,7 +48,7 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
 
@@ -167,7 +169,7 @@ const GROWTH_BYTES: u64 = 16 << 20;
 /// files, outputs and values can take up to twice their bytes in pages, names three times: they are in two b-trees that are
 /// filled in no order.
 pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64) -> u64 {
-    let twice = [quota.bytes, quota.keys, quota.sessions, quota.history].into_iter().fold(0, u64::saturating_add);
+    let twice = [quota.bytes, quota.keys, quota.sessions, quota.history, quota.past].into_iter().fold(0, u64::saturating_add);
     let bytes = twice
         .saturating_mul(2)
         .saturating_add(quota.names.saturating_mul(3))
@@ -242,7 +244,7 @@ pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
     if encoding != "UTF-8" {
         return Ok(Found::Tampered(format!("its text is in {encoding}")));
     }
-    Ok(known::stranger(connection)?.map_or(Found::Ours, Found::Tampered))
+    Ok(known::stranger(connection, format)?.map_or(Found::Ours, Found::Tampered))
 }
 
 /// The chunk size that the file says.

@@ -39,7 +39,7 @@ impl Sessions<'_> {
                 Ok(bytes.map_or(0, |bytes| session_bytes(name, part, bytes)))
             })?;
             store.charge_values(Values::Sessions, session_bytes(name, part, state.len() as u64), replaced)?;
-            Ok(store.run(|store| Ok(write::put_session(&store.connection, name, part, state, now)?))?)
+            Ok(store.run(|store| Ok(write::put_session(&store.connection, &store.past, (name, part), state, now)?))?)
         })
     }
 
@@ -58,7 +58,7 @@ impl Sessions<'_> {
                          FROM sandlite_session WHERE name=?1",
                     )?
                     .query_row([name], |row| Ok((rows::bytes(row, 0)?, rows::bytes(row, 1)?)))?;
-                write::remove_session(&store.connection, name)?;
+                write::remove_session(&store.connection, &store.past, name)?;
                 Ok((parts, bytes))
             })?;
             store.charge_values(Values::Sessions, 0, bytes)?;

@@ -31,6 +31,7 @@ use crate::interrupt::Interrupter;
 use crate::memory::{Memory, MemoryBudget};
 use crate::node::Ino;
 use crate::options::{Durability, Options};
+use crate::past::{Past, PastMark};
 use crate::patience::Patience;
 use crate::quota::{Quota, Usage};
 use crate::side::Side;
@@ -141,6 +142,9 @@ pub(crate) struct Store {
     /// The file has more pages than its quota leads to, so a call has to find room in it before it is recorded.
     pub(crate) is_oversized: bool,
     next_ino: Option<Ino>,
+    next_entry: Option<i64>,
+    /// What is saved of rows that change.
+    pub(crate) past: Past,
     data_version: i64,
     /// Which transaction of this store it is, from 1 on.
     number: u64,
@@ -164,6 +168,7 @@ pub(crate) struct Mark {
     usage: Option<Usage>,
     budgets: Budgets,
     open_calls: usize,
+    past: PastMark,
 }
 
 impl Store {
@@ -215,6 +220,8 @@ impl Store {
             distrusts_sums: false,
             is_oversized: false,
             next_ino: None,
+            next_entry: None,
+            past: Past::new(options.versions, options.past_allowed()),
             data_version: 0,
             number: 1,
             began: false,
@@ -265,6 +272,9 @@ impl Store {
         self.set_leaves_log(false);
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.began = true;
+        if self.is_oversized {
+            self.past.give_up();
+        }
         let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if version != self.data_version {
             self.forget();
@@ -428,6 +438,7 @@ impl Store {
 
     fn write_all(&mut self) -> Result<(), Fault> {
         self.settle()?;
+        self.flush_version()?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.contents.committed(self.journal.changed_contents());
         Ok(())
@@ -459,6 +470,7 @@ impl Store {
         self.last_finished = None;
         self.first_call = None;
         self.number += 1;
+        self.past.end();
         self.gauge.reset();
     }
 
@@ -477,7 +489,9 @@ impl Store {
         self.usage = None;
         self.budgets = Budgets::default();
         self.next_ino = None;
+        self.next_entry = None;
         self.next_call = None;
+        self.past.forget();
     }
 
     pub(crate) fn savepoint(&mut self) -> Result<Mark, Fault> {
@@ -493,6 +507,7 @@ impl Store {
             usage: self.usage,
             budgets: self.budgets,
             open_calls: self.open_calls.len(),
+            past: self.past.mark(),
         })
     }
 
@@ -500,7 +515,10 @@ impl Store {
         self.connection.execute_batch(&format!("ROLLBACK TO s{}", mark.number))?;
         let next_ino = self.next_ino;
         let next_call = self.next_call;
+        let next_entry = self.next_entry;
         self.forget();
+        self.past.return_to(mark.past);
+        self.next_entry = next_entry;
         // Numbers are not given twice in one transaction: a descriptor may still hold one.
         self.next_ino = next_ino;
         self.next_call = next_call;

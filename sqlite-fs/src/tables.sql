@@ -23,4 +23,5 @@ CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, name TEXT NOT NULL, parameters 
 CREATE TABLE sandlite_kv (key TEXT PRIMARY KEY, version INTEGER NOT NULL, secret INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE sandlite_run (id INTEGER PRIMARY KEY, command TEXT NOT NULL, stdout BLOB NOT NULL, stderr BLOB NOT NULL,
   stdout_truncated INTEGER NOT NULL, stderr_truncated INTEGER NOT NULL, interrupted INTEGER NOT NULL, exit_code INTEGER,
-  limit_reached TEXT, usage TEXT, changes TEXT, started_ns INTEGER NOT NULL, completed_ns INTEGER NOT NULL);
+  limit_reached TEXT, usage TEXT, changes TEXT, started_ns INTEGER NOT NULL, completed_ns INTEGER NOT NULL,
+  parent INTEGER);

@@ -9,6 +9,7 @@ use crate::contents::Content;
 use crate::error::{Fault, FsError};
 use crate::fs::Volume;
 use crate::node::{Ino, Stat};
+use crate::past::at;
 use crate::reader::Reader;
 use crate::rows::{self, split};
 use crate::store::{Store, write};
@@ -52,11 +53,19 @@ impl Rows for Transaction {
 
 impl Rows for Reader {
     fn hides_any(&self) -> Result<bool, FsError> {
-        self.rows(|connection| Ok(hides_any(connection)?)).map_err(|fault| fault.as_fs())
+        self.rows(|connection| match self.version_read() {
+            None => Ok(hides_any(connection)?),
+            Some(at) => at::hides_any(connection, at),
+        })
+        .map_err(|fault| fault.as_fs())
     }
 
     fn hides(&self, path: &str) -> Result<bool, FsError> {
-        self.rows(|connection| Ok(hides(connection, path)?)).map_err(|fault| fault.as_fs())
+        self.rows(|connection| match self.version_read() {
+            None => Ok(hides(connection, path)?),
+            Some(at) => at::hides(connection, at, path),
+        })
+        .map_err(|fault| fault.as_fs())
     }
 
     fn content(&self, stat: &Stat) -> Option<Content> {
@@ -68,12 +77,12 @@ impl Rows for Reader {
     }
 }
 
-fn hides_any(connection: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn hides_any(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(exists(connection, "main")?
         && connection.prepare_cached("SELECT 1 FROM fs_whiteout")?.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
-fn hides(connection: &Connection, path: &str) -> rusqlite::Result<bool> {
+pub(crate) fn hides(connection: &Connection, path: &str) -> rusqlite::Result<bool> {
     match connection.prepare_cached("SELECT 1 FROM fs_whiteout WHERE path=?1") {
         Ok(mut statement) => Ok(statement.query_row([path], |_| Ok(())).optional()?.is_some()),
         Err(_) if !exists(connection, "main")? => Ok(false),
@@ -104,7 +113,7 @@ impl Store {
         let added = ENTRY_BYTES.saturating_add((path.len() + parent.len()) as u64);
         self.check_names(added, forgotten)?;
         self.change_names(added, forgotten)?;
-        Ok(write::hide(&self.connection, path, parent, split(self.now()).0)?)
+        Ok(write::hide(&self.connection, &self.past, path, parent, split(self.now()).0)?)
     }
 }
 

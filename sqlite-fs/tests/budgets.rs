@@ -21,6 +21,7 @@ const TIGHT: Quota = Quota {
     keys: MB,
     sessions: MB,
     history: 8 * MB,
+    past: MB,
 };
 
 fn options(path: Option<&Path>, quota: Quota) -> Options {
@@ -36,7 +37,7 @@ fn memory(quota: Quota) -> Database {
 }
 
 fn call(transaction: &Transaction, command: &str, stdout: &[u8]) -> i64 {
-    let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command }).unwrap();
+    let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command, parent: None }).unwrap();
     transaction.calls().finish(id, &Outcome { result: Some("{}"), stdout, exit_code: Some(0), ..Outcome::default() }).unwrap();
     id
 }
@@ -132,7 +133,7 @@ fn a_call_larger_than_the_whole_budget_is_cut_and_says_so() {
 fn a_command_is_pruned_although_it_is_recorded_after_the_calls_it_made() {
     let database = memory(Quota { history: 1_000_000, ..TIGHT });
     let transaction = database.begin(None).unwrap();
-    let outer = transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "outer" }).unwrap();
+    let outer = transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "outer", parent: None }).unwrap();
     for _ in 0..5 {
         call(&transaction, "inner", &[b'i'; 300_000]);
     }

@@ -33,7 +33,7 @@ fn child() {
         number += 1;
         let transaction = database.begin(None).unwrap();
         let command = format!("write {number}");
-        let id = transaction.calls().begin(&NewCall { name: "test", parameters: None, command: &command }).unwrap();
+        let id = transaction.calls().begin(&NewCall { name: "test", parameters: None, command: &command, parent: None }).unwrap();
         transaction.fs().write("/small", number.to_string()).unwrap();
         transaction.fs().write(&format!("/large{}", number % 5), number.to_le_bytes().repeat(20_000)).unwrap();
         transaction.kv().set("number", &number.to_string()).unwrap();
@@ -172,8 +172,8 @@ fn a_foreign_or_newer_file_is_not_opened() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let path = dir.path().join("newer.db");
     drop(open(&path).unwrap());
-    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version=2").unwrap();
-    assert!(matches!(open(&path), Err(Error::TooNew { found: 2, known: 1, .. })));
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version=3").unwrap();
+    assert!(matches!(open(&path), Err(Error::TooNew { found: 3, known: 2, .. })));
     let path = dir.path().join("text.db");
     std::fs::write(&path, "not a database, but long enough to be looked at").unwrap();
     assert!(matches!(open(&path), Err(Error::NotADatabase)));

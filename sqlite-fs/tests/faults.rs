@@ -20,7 +20,7 @@ const FEW: u32 = 6;
 /// One command that touches everything, with more than the caches hold; returns the first error.
 fn command(database: &Database, number: u64, files: u32) -> Result<(), Error> {
     let transaction = database.begin(None)?;
-    let call = NewCall { name: "test", parameters: None, command: "write" };
+    let call = NewCall { name: "test", parameters: None, command: "write", parent: None };
     let id = transaction.calls().begin(&call)?;
     let fs = transaction.fs();
     fs.write("/number", number.to_string())?;

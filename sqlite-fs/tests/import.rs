@@ -34,7 +34,7 @@ impl Corpus {
         transaction.kv().set("key", "{\"n\":1}").unwrap();
         transaction.kv().set("token", "\"hidden\"").unwrap();
         transaction.kv().set_secret("token", true).unwrap();
-        let id = transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "ls" }).unwrap();
+        let id = transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "ls", parent: None }).unwrap();
         let outcome = Outcome { result: Some("{}"), stdout: b"out", exit_code: Some(0), ..Outcome::default() };
         transaction.calls().finish(id, &outcome).unwrap();
         transaction.commit().unwrap();
@@ -470,7 +470,7 @@ fn localsandbox_snapshots_are_brought_up_to_date() {
 fn deleted_bytes_are_overwritten_when_asked() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
-    let database = Database::options().path(&path).secure_delete().open().unwrap();
+    let database = Database::options().path(&path).secure_delete().versions(false).open().unwrap();
     let transaction = database.begin(None).unwrap();
     transaction.fs().write("/deleted", b"DELETED-CONTENT".repeat(50_000)).unwrap();
     transaction.fs().write("/kept", b"KEPT-CONTENT").unwrap();
@@ -515,9 +515,19 @@ fn a_snapshot_brings_rows_and_nothing_else() {
             "fs_symlink",
             "kv_store",
             "sandlite_kv",
+            "sandlite_label",
+            "sandlite_past_data",
+            "sandlite_past_dentry",
+            "sandlite_past_inode",
+            "sandlite_past_kv",
+            "sandlite_past_session",
+            "sandlite_past_symlink",
+            "sandlite_past_whiteout",
             "sandlite_run",
+            "sandlite_seal",
             "sandlite_session",
             "sandlite_usage",
+            "sandlite_version",
             "tool_calls"
         ]
     );

@@ -80,10 +80,12 @@ fn they_use_ours(sdk: fn(&str, &Path)) {
     fs.create_dir("/full/stays").unwrap();
     transaction.kv().set("key", "{\"n\":1}").unwrap();
     transaction.kv().set("doomed", "1").unwrap();
-    let id =
-        transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{\"command\":\"ls\"}"), command: "ls" }).unwrap();
+    let id = transaction
+        .calls()
+        .begin(&NewCall { name: "bash", parameters: Some("{\"command\":\"ls\"}"), command: "ls", parent: None })
+        .unwrap();
     transaction.calls().finish(id, &Outcome { result: Some("{\"exitCode\":0}"), ..Outcome::default() }).unwrap();
-    let id = transaction.calls().begin(&NewCall { name: "python", parameters: None, command: "x" }).unwrap();
+    let id = transaction.calls().begin(&NewCall { name: "python", parameters: None, command: "x", parent: None }).unwrap();
     transaction.calls().finish(id, &Outcome { error: Some("NameError"), ..Outcome::default() }).unwrap();
     transaction.commit().unwrap();
     drop(database);
@@ -180,7 +182,7 @@ fn the_older_typescript_sdk_uses_our_compatible_export() {
     transaction.fs().write("/dir/large", b"ours".repeat(50_000)).unwrap();
     transaction.fs().symlink("dir/large", "/link").unwrap();
     transaction.kv().set("key", "{\"n\":1}").unwrap();
-    let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "ls" }).unwrap();
+    let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "ls", parent: None }).unwrap();
     transaction.calls().finish(id, &Outcome { result: Some("{}"), ..Outcome::default() }).unwrap();
     transaction.commit().unwrap();
     let path = dir.path().join("old.db");

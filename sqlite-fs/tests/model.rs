@@ -6,10 +6,12 @@ mod model {
     pub mod state;
 }
 
+use std::collections::BTreeMap;
+
 use model::state::{Model, NAMES, Outcome, QUOTA};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sqlite_fs::{Database, Durability, FsError, ROOT, Savepoint, Transaction};
+use sqlite_fs::{Database, Durability, FileType, FsError, ROOT, Savepoint, Transaction};
 
 /// Sequences and their length: more than 100 000 operations.
 const CASES: u32 = 1000;
@@ -203,6 +205,7 @@ fn run(database: &Database, ops: &[Op]) -> Result<(), TestCaseError> {
     let mut committed = model.clone();
     let mut transaction = Some(database.begin(None).unwrap());
     let mut saved: Option<(Savepoint, Model)> = None;
+    let mut versions: Vec<(i64, Model)> = Vec::new();
     for op in ops {
         let t = transaction.as_ref().expect("always one open");
         if let Some((ours, expected)) = step(op, t, &mut model) {
@@ -222,6 +225,12 @@ fn run(database: &Database, ops: &[Op]) -> Result<(), TestCaseError> {
                 model.end();
                 committed = model.clone();
                 compare(database, &committed)?;
+                let newest = database.reader().unwrap().versions(None, 1).unwrap();
+                if let Some(newest) =
+                    newest.first().filter(|newest| versions.last().is_none_or(|(last, _)| newest.number > *last))
+                {
+                    versions.push((newest.number, committed.clone()));
+                }
                 saved = None;
                 transaction = Some(database.begin(None).unwrap());
             }
@@ -234,7 +243,38 @@ fn run(database: &Database, ops: &[Op]) -> Result<(), TestCaseError> {
         }
     }
     drop(transaction);
-    compare(database, &committed)
+    compare(database, &committed)?;
+    compare_versions(database, &versions)
+}
+
+/// Every version is what was committed then, and so is the state before the first.
+fn compare_versions(database: &Database, versions: &[(i64, Model)]) -> Result<(), TestCaseError> {
+    let listed = database.reader().unwrap().versions(None, usize::MAX).unwrap();
+    let expected: Vec<i64> = versions.iter().rev().map(|(number, _)| *number).chain((!listed.is_empty()).then_some(0)).collect();
+    prop_assert_eq!(listed.iter().map(|version| version.number).collect::<Vec<_>>(), expected);
+    for (number, model) in versions.iter().map(|(number, model)| (*number, model)) {
+        prop_assert_eq!(tree(database, number), model.tree(), "version {}", number);
+    }
+    if !listed.is_empty() {
+        prop_assert_eq!(tree(database, 0).len(), 0);
+    }
+    Ok(())
+}
+
+/// Everything that a version says of its files, found by listing.
+fn tree(database: &Database, version: i64) -> BTreeMap<String, (u64, u32, u32, Vec<u8>)> {
+    let reader = database.reader_at(version).unwrap();
+    let mut tree = BTreeMap::new();
+    for (path, stat) in reader.fs().walk("/").unwrap().into_iter().filter(|(path, _)| path != "/") {
+        let content = match stat.file_type() {
+            FileType::Directory => Vec::new(),
+            FileType::Symlink => reader.fs().read_link(&path).unwrap().into_bytes(),
+            _ => reader.fs().read(&path).unwrap(),
+        };
+        assert!(stat.is_dir() || content.len() as u64 == stat.size, "{path}");
+        tree.insert(path, (stat.ino, stat.mode, stat.nlink, content));
+    }
+    tree
 }
 
 /// What a reader sees is the committed model, and the rows keep every rule.

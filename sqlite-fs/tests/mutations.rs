@@ -42,7 +42,8 @@ fn sound(path: &Path) {
     transaction.kv().set("token", "\"hidden\"").unwrap();
     transaction.kv().set_secret("token", true).unwrap();
     for _ in 0..3 {
-        let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "ls" }).unwrap();
+        let id =
+            transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "ls", parent: None }).unwrap();
         transaction.calls().finish(id, &Outcome { result: Some("{}"), stdout: b"out", ..Outcome::default() }).unwrap();
     }
     transaction.commit().unwrap();

@@ -129,7 +129,7 @@ fn t_dos_07_the_log_of_one_transaction_is_bounded() {
 #[test]
 fn t_dos_07_a_file_shrinks_when_most_of_it_is_free() {
     let dir = tempfile::tempdir().unwrap();
-    let database = open(dir.path(), Quota::default());
+    let database = open(dir.path(), Quota { past: 0, ..Quota::default() });
     let transaction = database.begin(None).unwrap();
     let keep = create(&transaction, "keep");
     fill(&transaction, keep, 1 << 20);
@@ -236,7 +236,7 @@ fn check_late(settled: bool) {
     first.fs().write("/before", b"1").unwrap();
     first.commit().unwrap();
     let transaction = database.begin(None).unwrap();
-    let call = NewCall { name: "bash", parameters: None, command: "write" };
+    let call = NewCall { name: "bash", parameters: None, command: "write", parent: None };
     let id = transaction.calls().begin(&call).unwrap();
     transaction.fs().write("/before", b"2").unwrap();
     let large = create(&transaction, "large");

@@ -78,7 +78,7 @@ impl Finished {
         let Call { name, about, parameters, started } = &self.call;
         let parameters = parameters.to_string();
         let command = format!("{name} {about}");
-        let call = NewCall { name, parameters: Some(&parameters), command: &command };
+        let call = NewCall { name, parameters: Some(&parameters), command: &command, parent: None };
         let result = self.ended.as_ref().ok().map(Value::to_string);
         let error = self.ended.as_ref().err().map(String::as_str);
         let outcome = Outcome { result: result.as_deref(), error, changes, ..Outcome::default() };

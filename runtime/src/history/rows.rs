@@ -19,7 +19,7 @@ const TOOL_BYTES: usize = 8 << 10;
 /// Begins the row of a command and returns its number.
 pub(crate) fn begin_command(transaction: &Transaction, name: &str, text: &str, cwd: &str) -> Result<i64, Error> {
     let parameters = json!({ "command": text, "cwd": cwd }).to_string();
-    Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text })?)
+    Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text, parent: None })?)
 }
 
 /// Ends it with what the command did.
@@ -52,7 +52,7 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
 pub(crate) fn begin_tool(transaction: &Transaction, run: i64, name: &str, arguments: &str) -> Result<i64, Error> {
     let parameters = json!({ "tool": name, "arguments": kept(arguments), "parent": run }).to_string();
     let command = format!("tool {name} {}", prefix(arguments, TOOL_BYTES));
-    Ok(transaction.calls().begin(&NewCall { name: TOOL, parameters: Some(&parameters), command: &command })?)
+    Ok(transaction.calls().begin(&NewCall { name: TOOL, parameters: Some(&parameters), command: &command, parent: Some(run) })?)
 }
 
 /// Ends it with what the tool answered.

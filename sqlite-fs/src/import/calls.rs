@@ -175,10 +175,11 @@ impl Store {
 
     /// Takes the runs in one by one, and returns how many of them came without their output.
     fn take_runs(&mut self, source: &Source, kept: Kept) -> Result<u64, Error> {
-        let mut statement = source.connection.prepare(
+        let parent = source.column_or("sandlite_run", "parent", "NULL");
+        let mut statement = source.connection.prepare(&format!(
             "SELECT id, command, octet_length(stdout), octet_length(stderr), stdout_truncated, stderr_truncated, interrupted,
-             exit_code, limit_reached, usage, changes, started_ns, completed_ns, rowid FROM sandlite_run NOT INDEXED",
-        )?;
+             exit_code, limit_reached, usage, changes, started_ns, completed_ns, rowid, {parent} FROM sandlite_run NOT INDEXED"
+        ))?;
         let mut output = source.connection.prepare("SELECT stdout, stderr FROM sandlite_run NOT INDEXED WHERE rowid=?1")?;
         let mut rows = statement.query([])?;
         let mut without = 0;
@@ -200,8 +201,8 @@ impl Store {
             let flags = (flag(2, 4)?, flag(3, 5)?);
             let mut insert = self.connection.prepare_cached(
                 "INSERT INTO sandlite_run (id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted,
-                 exit_code, limit_reached, usage, changes, started_ns, completed_ns)
-                 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+                 exit_code, limit_reached, usage, changes, started_ns, completed_ns, parent)
+                 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
             )?;
             // The bytes go from one file into the other without a copy in between.
             let mut found = output.query([integer(row, 13, RUN)?])?;
@@ -224,7 +225,11 @@ impl Store {
                 optional_text(row, 9, RUN)?,
                 optional_text(row, 10, RUN)?,
                 integer(row, 11, RUN)?,
-                integer(row, 12, RUN)?
+                integer(row, 12, RUN)?,
+                match row.get_ref(14)? {
+                    ValueRef::Null => None,
+                    _ => Some(integer(row, 14, RUN)?),
+                }
             ])?;
         }
         Ok(without)

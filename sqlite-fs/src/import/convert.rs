@@ -304,7 +304,7 @@ impl Store {
             .flatten();
         let Some(target) = target.filter(|target| !target.is_empty() && !target.contains('\0')) else { return Ok(()) };
         self.run(|store| store.truncate(ino, 0))?;
-        write::add_target(&self.connection, ino, &target)?;
+        write::add_target(&self.connection, &self.past, ino, &target)?;
         let mode = FileType::Symlink.bits() | 0o777;
         Ok(self.run(|store| store.set_stat(Stat { mode, nlink, size: target.len() as u64, ..stat }))?)
     }

@@ -20,6 +20,10 @@ const DIRTY_MAX: usize = 4 << 20;
 struct Chunk {
     data: Vec<u8>,
     dirty: bool,
+    /// Whether its row is known to be its beginning: bytes were only added behind it.
+    is_longer: bool,
+    /// Bytes of its row, where that is known.
+    stored: usize,
 }
 
 impl Chunk {
@@ -69,8 +73,10 @@ impl Chunks {
         self.dirty as u64
     }
 
-    fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>) {
-        let chunk = Chunk { data, dirty: false };
+    /// Keeps a chunk; `is_stored` if it is what its row has.
+    fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>, is_stored: bool) {
+        let stored = data.len();
+        let chunk = Chunk { data, dirty: false, is_longer: is_stored, stored };
         self.bytes += chunk.cost();
         if let Some(old) = self.files.entry(ino).or_default().insert(index, chunk) {
             self.bytes -= old.cost();
@@ -135,10 +141,12 @@ impl Store {
         let node = self.file(ino)?;
         let (has_data, size) = (node.has_data, node.stat.size);
         let data = if has_data { rows::chunk(&self.connection, ino, index, self.chunk_bytes, <[u8]>::to_vec)? } else { None };
+        // A hole gets its row at commit, whatever is known of it here.
+        let is_stored = data.is_some();
         let data = data.unwrap_or_default();
         self.expect_stored(ino, index, data.len(), self.chunk_len(size, index))?;
         self.make_room()?;
-        self.chunks.insert(ino, index, data);
+        self.chunks.insert(ino, index, data, is_stored);
         Ok(())
     }
 
@@ -310,20 +318,21 @@ impl Store {
         if part.len == self.chunk_bytes && self.chunks.get(ino, part.index).is_none() {
             // A whole chunk at once goes straight to its row.
             self.breathe()?;
-            write::put_chunk(&self.connection, ino, part.index, input)?;
+            write::put_chunk(&self.connection, &self.past, (ino, part.index), input, false)?;
             self.file(ino)?.has_data = true;
             return Ok(());
         }
         let logical = self.chunk_len(size, part.index);
         if part.start == 0 && part.len >= logical && self.chunks.get(ino, part.index).is_none() {
             self.make_room()?;
-            self.chunks.insert(ino, part.index, Vec::new());
+            self.chunks.insert(ino, part.index, Vec::new(), false);
         } else {
             self.load(ino, part.index)?;
         }
         let Some(chunk) = self.chunks.changing(ino, part.index) else { return Err(FsError::Io.into()) };
         let before = chunk.data.capacity();
         let end = part.start + part.len;
+        chunk.is_longer &= part.start >= chunk.stored;
         if chunk.data.len() < logical {
             // A hole: from now on its row will be read.
             chunk.data.resize(logical, 0);
@@ -407,6 +416,7 @@ impl Store {
                 if let Some(chunk) = self.chunks.changing(ino, tail) {
                     // A missing row is a hole: it becomes the zeros it stands for.
                     let before = chunk.data.capacity();
+                    chunk.is_longer &= len >= chunk.stored;
                     chunk.data.resize(len, 0);
                     let grown = chunk_growth(before, self.chunks.get(ino, tail));
                     self.chunks.grew(grown);
@@ -422,7 +432,7 @@ impl Store {
 
     /// Removes the rows of a file from chunk `first` on.
     pub(super) fn delete_chunks(&mut self, ino: Ino, first: u64) -> Result<(), Fault> {
-        Ok(write::remove_chunks(&self.connection, ino, first)?)
+        Ok(write::remove_chunks(&self.connection, &self.past, ino, first)?)
     }
 
     pub(super) fn flush_chunks(&mut self) -> Result<(), Fault> {
@@ -437,8 +447,9 @@ impl Store {
                 chunks.iter_mut().filter(|(_, chunk)| chunk.dirty).map(|(&index, chunk)| (index, chunk)).collect();
             dirty.sort_unstable_by_key(|(index, _)| *index);
             for (index, chunk) in dirty {
-                write::put_chunk(&self.connection, ino, index, &chunk.data)?;
+                write::put_chunk(&self.connection, &self.past, (ino, index), &chunk.data, chunk.is_longer)?;
                 chunk.dirty = false;
+                (chunk.is_longer, chunk.stored) = (true, chunk.data.len());
                 self.chunks.dirty = self.chunks.dirty.saturating_sub(chunk.cost());
                 if let Some(node) = self.nodes.get_mut(&ino).or_else(|| self.orphans.get_mut(&ino)) {
                     node.has_data = true;
@@ -459,7 +470,7 @@ impl Store {
             node.has_data = true;
             let size = node.stat.size;
             let chunks = (first..size.div_ceil(self.chunk_bytes as u64)).map(|index| (index, self.chunk_len(size, index)));
-            write::add_zeros(&self.connection, ino, chunks)?;
+            write::add_zeros(&self.connection, &self.past, ino, chunks)?;
         }
         Ok(())
     }

@@ -48,6 +48,11 @@ impl Names {
         }
     }
 
+    /// Where an inode was last seen.
+    pub(super) fn seen(&self, ino: Ino) -> Option<(Ino, &str)> {
+        self.places.get(&ino).map(|(dir, name)| (*dir, &**name))
+    }
+
     pub(super) fn forget_place(&mut self, ino: Ino) {
         self.places.remove(&ino);
         if let Some(entries) = self.entries.remove(&ino) {
@@ -168,9 +173,24 @@ impl Store {
         }
     }
 
+    /// The number of the next entry. None is given twice.
+    fn next_entry(&mut self) -> Result<i64, Fault> {
+        match self.next_entry {
+            Some(id) => Ok(id),
+            None => Ok(rows::next_entry(&self.connection)?.max(self.past.head(&self.connection)?.entries)),
+        }
+    }
+
+    /// The next number of an entry, if one was given.
+    pub(crate) fn next_entry_if_known(&self) -> Option<i64> {
+        self.next_entry
+    }
+
     fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
         self.note_name(dir, name, None)?;
-        write::add_name(&self.connection, dir, name, ino)?;
+        let id = self.next_entry()?;
+        write::add_name(&self.connection, &self.past, id, (dir, name), ino)?;
+        self.next_entry = Some(id + 1);
         self.change_names(entry_bytes(name), 0)?;
         self.names.set(dir, name, Some(ino));
         self.touch_directory(dir, link_change)
@@ -178,7 +198,7 @@ impl Store {
 
     fn remove_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
         self.note_name(dir, name, Some(ino))?;
-        write::remove_name(&self.connection, dir, name)?;
+        write::remove_name(&self.connection, &self.past, dir, name)?;
         self.change_names(0, entry_bytes(name))?;
         self.names.set(dir, name, None);
         // A file may have another name. A directory has none: while it is held, `..` leads where it did.
@@ -232,7 +252,7 @@ impl Store {
         self.permit(dir, CHANGE)?;
         self.check_names(entry_bytes(name).saturating_add(target.len() as u64), 0)?;
         let ino = self.allocate(S_IFLNK | 0o777, 1, uid, gid, target.len() as u64)?;
-        write::add_target(&self.connection, ino, target)?;
+        write::add_target(&self.connection, &self.past, ino, target)?;
         self.change_names(target.len() as u64, 0)?;
         self.add_entry(dir, name, ino, 0)?;
         Ok(ino)
@@ -360,7 +380,7 @@ impl Store {
         }
         self.note_name(old_dir, old, Some(ino))?;
         self.note_name(new_dir, new, None)?;
-        write::move_name(&self.connection, (old_dir, old), (new_dir, new))?;
+        write::move_name(&self.connection, &self.past, (old_dir, old), (new_dir, new))?;
         self.change_names(entry_bytes(new), entry_bytes(old))?;
         self.names.set(old_dir, old, None);
         self.names.set(new_dir, new, Some(ino));

@@ -25,6 +25,8 @@ pub(crate) struct Node {
     pub(super) has_data: bool,
     /// The transaction whose journal of changes has it.
     pub(super) noted: u64,
+    /// The transaction that saved its row.
+    pub(super) saved: u64,
 }
 
 impl Store {
@@ -42,7 +44,7 @@ impl Store {
                 rows::check_size(&self.connection, &stat)?;
             }
             self.trim()?;
-            let node = Node { stat, stored: true, has_data: stat.size > 0, noted: 0 };
+            let node = Node { stat, stored: true, has_data: stat.size > 0, noted: 0, saved: 0 };
             self.nodes.insert(ino, node);
         }
         self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
@@ -92,9 +94,14 @@ impl Store {
         if let Some(ino) = self.next_ino {
             return Ok(ino);
         }
-        let ino = rows::next_ino(&self.connection)?;
+        let ino = rows::next_ino(&self.connection)?.max(self.past.head(&self.connection)?.mark);
         self.next_ino = Some(ino);
         Ok(ino)
+    }
+
+    /// The next number, if one was given or asked for.
+    pub(crate) fn next_ino_if_known(&self) -> Option<Ino> {
+        self.next_ino
     }
 
     /// A new inode that has no name yet.
@@ -110,7 +117,7 @@ impl Store {
         self.usage = Some(crate::Usage { inodes: usage.inodes + 1, ..usage });
         let now = self.now();
         let stat = Stat { ino, mode, nlink, uid, gid, rdev: 0, size, atime: now, mtime: now, ctime: now };
-        let node = Node { stat, stored: false, has_data: false, noted: self.number };
+        let node = Node { stat, stored: false, has_data: false, noted: self.number, saved: 0 };
         self.nodes.insert(ino, node);
         self.changed_nodes.insert(ino);
         Ok(ino)
@@ -184,7 +191,7 @@ impl Store {
         self.changed_nodes.remove(&ino);
         if self.holds.contains_key(&ino) {
             if node.stored {
-                write::remove_inode(&self.connection, ino)?;
+                write::remove_inode(&self.connection, &self.past, ino)?;
             }
             self.orphan_bytes += node.stat.size;
             self.orphans.insert(ino, Node { stored: false, ..node });
@@ -261,7 +268,7 @@ impl Store {
             last = ino;
             bytes = bytes.saturating_add(size);
         }
-        write::remove_range(&self.connection, first, last)?;
+        write::remove_range(&self.connection, &self.past, first, last)?;
         while self.doomed.first_key_value().is_some_and(|(&ino, _)| ino <= last) {
             self.doomed.pop_first();
         }
@@ -319,9 +326,11 @@ impl Store {
                 continue;
             };
             if node.stored {
-                rows.update(&node.stat)?;
+                let is_saved = node.saved == self.number;
+                rows.update(&self.past, &node.stat, self.names.seen(ino), is_saved)?;
+                node.saved = self.number;
             } else {
-                rows.insert(&node.stat)?;
+                rows.insert(&self.past, &node.stat)?;
             }
             node.stored = true;
             self.changed_nodes.remove(&ino);

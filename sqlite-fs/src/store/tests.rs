@@ -400,7 +400,8 @@ fn keys_come_in_pages_of_bounded_size() {
 fn a_call_is_recorded_with_its_output() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
-    let id = transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "echo hi" }).unwrap();
+    let id =
+        transaction.calls().begin(&NewCall { name: "bash", parameters: Some("{}"), command: "echo hi", parent: None }).unwrap();
     let outcome = Outcome { result: Some("{\"exitCode\":0}"), stdout: b"hi\n\xff", exit_code: Some(0), ..Default::default() };
     transaction.calls().finish(id, &outcome).unwrap();
     transaction.commit().unwrap();
@@ -416,7 +417,7 @@ fn a_dropped_call_is_recorded_as_interrupted() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     transaction.fs().write("/a", b"1").unwrap();
-    transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "sleep 9" }).unwrap();
+    transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "sleep 9", parent: None }).unwrap();
     drop(transaction);
     let reader = database.reader().unwrap();
     let calls = reader.calls(&Filter::default()).unwrap();
@@ -553,9 +554,9 @@ fn a_hole_that_was_cut_and_grown_again_is_filled_from_its_new_start() {
 #[test]
 fn behind_the_quota_is_a_wall_of_pages() {
     let quota = crate::Quota { bytes: 1 << 20, inodes: 100, ..crate::Quota::default() };
-    let quota = crate::Quota { names: 2 << 20, keys: 3 << 20, sessions: 4 << 20, history: 5 << 20, ..quota };
+    let quota = crate::Quota { names: 2 << 20, keys: 3 << 20, sessions: 4 << 20, history: 5 << 20, past: 7 << 20, ..quota };
     let wall = crate::schema::page_ceiling(&quota, 16 << 10);
-    assert_eq!(wall, ((2 << 20) + (6 << 20) + (24 << 20) + 100 * 512 + (16 << 20)) / (16 << 10));
+    assert_eq!(wall, ((2 << 20) + (6 << 20) + (24 << 20) + (14 << 20) + 100 * 512 + (16 << 20)) / (16 << 10));
     let everything = crate::Quota { bytes: u64::MAX, ..quota };
     assert_eq!(crate::schema::page_ceiling(&everything, 16 << 10), 0xFFFF_FFFE);
     let database = Database::options().quota(quota).open().unwrap();

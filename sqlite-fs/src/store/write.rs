@@ -4,15 +4,20 @@
 //! history (`calls.rs`) and the stored sums (`budget.rs`) are other tables. `tests/tidy.rs` finds such a statement elsewhere,
 //! except where a whole database is made or copied: `format.rs`, `copy.rs` and `compat.rs`.
 //!
+//! Each function first has the past save the rows that it is about to change (`past/save.rs`), but for those that fill a fresh
+//! database or put a foreign writer's rows right.
+//!
 //! The `import_` functions take rows of a foreign file, where a number may be anything.
 
 use rusqlite::{CachedStatement, Connection, Result, params};
 
 use crate::node::{Ino, Stat};
+use crate::past::Past;
 use crate::rows::{signed, split};
 
 /// The statements that store inodes, prepared once for many of them.
 pub(super) struct Inodes<'c> {
+    connection: &'c Connection,
     insert: CachedStatement<'c>,
     update: CachedStatement<'c>,
 }
@@ -27,14 +32,19 @@ impl<'c> Inodes<'c> {
             "UPDATE fs_inode SET mode=?1, nlink=?2, uid=?3, gid=?4, size=?5, atime=?6, mtime=?7, ctime=?8, rdev=?9,
              atime_nsec=?10, mtime_nsec=?11, ctime_nsec=?12 WHERE ino=?13",
         )?;
-        Ok(Self { insert, update })
+        Ok(Self { connection, insert, update })
     }
 
-    pub(super) fn insert(&mut self, stat: &Stat) -> Result<()> {
+    pub(super) fn insert(&mut self, past: &Past, stat: &Stat) -> Result<()> {
+        past.touch(self.connection)?;
         store(&mut self.insert, stat)
     }
 
-    pub(super) fn update(&mut self, stat: &Stat) -> Result<()> {
+    /// Changes an inode, which is saved first unless that was done.
+    pub(super) fn update(&mut self, past: &Past, stat: &Stat, place: Option<(Ino, &str)>, is_saved: bool) -> Result<()> {
+        if !is_saved {
+            past.inode(self.connection, stat.ino, place)?;
+        }
         store(&mut self.update, stat)
     }
 }
@@ -96,7 +106,8 @@ pub(crate) fn set_root_times(connection: &Connection, now: i64) -> Result<()> {
 }
 
 /// Removes an inode, but not its contents.
-pub(super) fn remove_inode(connection: &Connection, ino: Ino) -> Result<()> {
+pub(super) fn remove_inode(connection: &Connection, past: &Past, ino: Ino) -> Result<()> {
+    past.inode(connection, ino, None)?;
     connection.prepare_cached("DELETE FROM fs_inode WHERE ino=?1")?.execute([signed(ino)])?;
     Ok(())
 }
@@ -108,7 +119,8 @@ pub(crate) fn remove_all_inodes(connection: &Connection) -> Result<()> {
 }
 
 /// Removes a range of inodes with their contents and targets, the last one included.
-pub(super) fn remove_range(connection: &Connection, first: Ino, last: Ino) -> Result<()> {
+pub(super) fn remove_range(connection: &Connection, past: &Past, first: Ino, last: Ino) -> Result<()> {
+    past.range(connection, first, last)?;
     for statement in [
         "DELETE FROM fs_inode WHERE ino BETWEEN ?1 AND ?2",
         "DELETE FROM fs_data WHERE ino BETWEEN ?1 AND ?2",
@@ -140,8 +152,11 @@ pub(crate) fn count_links(connection: &Connection) -> Result<()> {
     )
 }
 
-pub(super) fn add_name(connection: &Connection, dir: Ino, name: &str, ino: Ino) -> Result<()> {
-    connection.prepare_cached("INSERT INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?.execute(params![
+/// Adds a name under a number that no entry had before.
+pub(super) fn add_name(connection: &Connection, past: &Past, id: i64, (dir, name): (Ino, &str), ino: Ino) -> Result<()> {
+    past.touch(connection)?;
+    connection.prepare_cached("INSERT INTO fs_dentry (id, name, parent_ino, ino) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        id,
         name,
         signed(dir),
         signed(ino)
@@ -149,12 +164,15 @@ pub(super) fn add_name(connection: &Connection, dir: Ino, name: &str, ino: Ino) 
     Ok(())
 }
 
-pub(super) fn remove_name(connection: &Connection, dir: Ino, name: &str) -> Result<()> {
+pub(super) fn remove_name(connection: &Connection, past: &Past, dir: Ino, name: &str) -> Result<()> {
+    past.name(connection, dir, name)?;
     connection.prepare_cached("DELETE FROM fs_dentry WHERE parent_ino=?1 AND name=?2")?.execute(params![signed(dir), name])?;
     Ok(())
 }
 
-pub(super) fn move_name(connection: &Connection, from: (Ino, &str), to: (Ino, &str)) -> Result<()> {
+pub(super) fn move_name(connection: &Connection, past: &Past, from: (Ino, &str), to: (Ino, &str)) -> Result<()> {
+    past.no_name(connection, from, to)?;
+    past.name(connection, from.0, from.1)?;
     connection
         .prepare_cached("UPDATE fs_dentry SET parent_ino=?1, name=?2 WHERE parent_ino=?3 AND name=?4")?
         .execute(params![signed(to.0), to.1, signed(from.0), from.1])?;
@@ -169,8 +187,19 @@ pub(crate) fn import_name(connection: &Connection, dir: i64, name: &str, ino: i6
     Ok(inserted > 0)
 }
 
-/// Stores a chunk, in place of what is there.
-pub(super) fn put_chunk(connection: &Connection, ino: Ino, index: u64, data: &[u8]) -> Result<()> {
+/// Stores a chunk, in place of what is there; `is_longer` if that is known to be its beginning.
+pub(super) fn put_chunk(
+    connection: &Connection,
+    past: &Past,
+    (ino, index): (Ino, u64),
+    data: &[u8],
+    is_longer: bool,
+) -> Result<()> {
+    if is_longer {
+        past.touch(connection)?;
+    } else {
+        past.chunk(connection, ino, index, data)?;
+    }
     connection
         .prepare_cached(
             "INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, ?3)
@@ -181,7 +210,13 @@ pub(super) fn put_chunk(connection: &Connection, ino: Ino, index: u64, data: &[u
 }
 
 /// Adds zeros for chunks that have no row: their numbers and lengths.
-pub(super) fn add_zeros(connection: &Connection, ino: Ino, chunks: impl Iterator<Item = (u64, usize)>) -> Result<()> {
+pub(super) fn add_zeros(
+    connection: &Connection,
+    past: &Past,
+    ino: Ino,
+    chunks: impl Iterator<Item = (u64, usize)>,
+) -> Result<()> {
+    past.touch(connection)?;
     let mut insert = connection
         .prepare_cached("INSERT INTO fs_data (ino, chunk_index, data) VALUES (?1, ?2, zeroblob(?3)) ON CONFLICT DO NOTHING")?;
     for (index, len) in chunks {
@@ -191,7 +226,8 @@ pub(super) fn add_zeros(connection: &Connection, ino: Ino, chunks: impl Iterator
 }
 
 /// Removes the chunks of a file from `first` on.
-pub(super) fn remove_chunks(connection: &Connection, ino: Ino, first: u64) -> Result<()> {
+pub(super) fn remove_chunks(connection: &Connection, past: &Past, ino: Ino, first: u64) -> Result<()> {
+    past.chunks(connection, ino, first)?;
     connection
         .prepare_cached("DELETE FROM fs_data WHERE ino=?1 AND chunk_index>=?2")?
         .execute(params![signed(ino), signed(first)])?;
@@ -199,7 +235,8 @@ pub(super) fn remove_chunks(connection: &Connection, ino: Ino, first: u64) -> Re
 }
 
 /// Stores the target of a symbolic link.
-pub(crate) fn add_target(connection: &Connection, ino: Ino, target: &str) -> Result<()> {
+pub(crate) fn add_target(connection: &Connection, past: &Past, ino: Ino, target: &str) -> Result<()> {
+    past.touch(connection)?;
     connection.prepare_cached("INSERT INTO fs_symlink (ino, target) VALUES (?1, ?2)")?.execute(params![signed(ino), target])?;
     Ok(())
 }
@@ -219,7 +256,12 @@ pub(crate) fn import_target(connection: &Connection, ino: i64, target: &str) -> 
 }
 
 /// Hides a path, in place of what was hidden one level below it.
-pub(crate) fn hide(connection: &Connection, path: &str, parent: &str, seconds: i64) -> Result<()> {
+pub(crate) fn hide(connection: &Connection, past: &Past, path: &str, parent: &str, seconds: i64) -> Result<()> {
+    let mut below = connection.prepare_cached("SELECT path FROM fs_whiteout WHERE parent_path=?1")?;
+    let below: Vec<String> = below.query_map([path], |row| row.get(0))?.collect::<Result<_>>()?;
+    for hidden in below.iter().map(String::as_str).chain([path]) {
+        past.whiteout(connection, hidden)?;
+    }
     connection.prepare_cached("DELETE FROM fs_whiteout WHERE parent_path=?1")?.execute([path])?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO fs_whiteout (path, parent_path, created_at) VALUES (?1, ?2, ?3)")?
@@ -227,7 +269,8 @@ pub(crate) fn hide(connection: &Connection, path: &str, parent: &str, seconds: i
     Ok(())
 }
 
-pub(crate) fn put_key(connection: &Connection, key: &str, json: &str, seconds: i64) -> Result<()> {
+pub(crate) fn put_key(connection: &Connection, past: &Past, key: &str, json: &str, seconds: i64) -> Result<()> {
+    past.key(connection, key)?;
     connection
         .prepare_cached(
             "INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
@@ -238,14 +281,16 @@ pub(crate) fn put_key(connection: &Connection, key: &str, json: &str, seconds: i
 }
 
 /// Stores what AgentFS has no column for.
-pub(crate) fn put_key_version(connection: &Connection, key: &str, version: u64, secret: bool) -> Result<()> {
+pub(crate) fn put_key_version(connection: &Connection, past: &Past, key: &str, version: u64, secret: bool) -> Result<()> {
+    past.key(connection, key)?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
         .execute(params![key, signed(version), secret])?;
     Ok(())
 }
 
-pub(crate) fn remove_key(connection: &Connection, key: &str) -> Result<()> {
+pub(crate) fn remove_key(connection: &Connection, past: &Past, key: &str) -> Result<()> {
+    past.key(connection, key)?;
     connection.prepare_cached("DELETE FROM sandlite_kv WHERE key=?1")?.execute([key])?;
     connection.prepare_cached("DELETE FROM kv_store WHERE key=?1")?.execute([key])?;
     Ok(())
@@ -267,7 +312,21 @@ pub(crate) fn import_key_version(connection: &Connection, key: &str, version: i6
     Ok(())
 }
 
-pub(crate) fn put_session(connection: &Connection, name: &str, part: &str, state: &[u8], nanos: i64) -> Result<()> {
+/// Stores what a part of a session leaves. What is the same as before is no change.
+pub(crate) fn put_session(
+    connection: &Connection,
+    past: &Past,
+    (name, part): (&str, &str),
+    state: &[u8],
+    nanos: i64,
+) -> Result<()> {
+    let is_same = connection
+        .prepare_cached("UPDATE sandlite_session SET updated_ns=?4 WHERE name=?1 AND part=?2 AND state=?3")?
+        .execute(params![name, part, state, nanos])?;
+    if is_same > 0 {
+        return Ok(());
+    }
+    past.session(connection, name, part)?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO sandlite_session (name, part, state, updated_ns) VALUES (?1,?2,?3,?4)")?
         .execute(params![name, part, state, nanos])?;
@@ -275,7 +334,12 @@ pub(crate) fn put_session(connection: &Connection, name: &str, part: &str, state
 }
 
 /// Removes all parts of a session.
-pub(crate) fn remove_session(connection: &Connection, name: &str) -> Result<()> {
+pub(crate) fn remove_session(connection: &Connection, past: &Past, name: &str) -> Result<()> {
+    let mut parts = connection.prepare_cached("SELECT part FROM sandlite_session WHERE name=?1")?;
+    let parts: Vec<String> = parts.query_map([name], |row| row.get(0))?.collect::<Result<_>>()?;
+    for part in &parts {
+        past.session(connection, name, part)?;
+    }
     connection.prepare_cached("DELETE FROM sandlite_session WHERE name=?1")?.execute([name])?;
     Ok(())
 }

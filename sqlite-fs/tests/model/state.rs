@@ -14,6 +14,7 @@ pub const QUOTA: Quota = Quota {
     keys: 1 << 20,
     sessions: 1 << 20,
     history: 1 << 20,
+    past: 64 << 20,
 };
 
 const LONG: &str = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
@@ -488,6 +489,28 @@ impl Model {
         state.holds = now.holds.clone();
         state.known = now.known.clone();
         state
+    }
+
+    /// Everything below the root: its path, and what a version says of it.
+    pub fn tree(&self) -> BTreeMap<String, (u64, u32, u32, Vec<u8>)> {
+        let mut tree = BTreeMap::new();
+        let mut todo = vec![(ROOT, String::new())];
+        while let Some((dir, path)) = todo.pop() {
+            for (name, ino) in self.entries(dir).unwrap() {
+                let path = format!("{path}/{name}");
+                let node = &self.nodes[ino];
+                let content = match &node.kind {
+                    Kind::File(bytes) => bytes.clone(),
+                    Kind::Directory { .. } => Vec::new(),
+                    Kind::Symlink(target) => target.clone().into_bytes(),
+                };
+                tree.insert(path.clone(), (*ino, node.mode, node.nlink, content));
+                if self.is_dir(*ino) {
+                    todo.push((*ino, path));
+                }
+            }
+        }
+        tree
     }
 
     /// Every file with its path.

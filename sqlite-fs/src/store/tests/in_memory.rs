@@ -53,7 +53,8 @@ fn pages_written_before_a_rollback_are_taken_back() {
 /// T-DOS-03
 #[test]
 fn removed_files_give_their_memory_back() {
-    let database = memory();
+    let quota = crate::Quota { past: 0, ..crate::Quota::default() };
+    let database = Database::options().quota(quota).open().unwrap();
     let transaction = database.begin(None).unwrap();
     file(&transaction, "a", &vec![1; MUCH]);
     file(&transaction, "kept", b"kept");

@@ -1,0 +1,211 @@
+//! The past: what rows were before each version changed them, so that every version can be read in place.
+//!
+//! A transaction that changes anything is a version. Before it changes a row it saves the row in a table beside it
+//! (`save.rs`). The state at a version is, for each key, the first row that a later version saved, or else the present row
+//! (`at.rs`). Numbers of inodes and of entries are never used twice, and each version stores the first number that it did
+//! not use: what a version creates is not saved at all. `docs/format.md` is the specification.
+
+pub(crate) mod at;
+pub(crate) mod save;
+mod versions;
+
+use std::cell::Cell;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::error::damaged;
+use crate::node::Ino;
+use crate::rows::{self, INO_MAX};
+
+pub(crate) use versions::used;
+pub use versions::{Keep, Label, Pruned, Version, VersionKind};
+
+/// Bits of a row's number that count within one version.
+const NUMBER_BITS: u32 = 32;
+/// The highest number of a version.
+const VERSION_MAX: i64 = i32::MAX as i64;
+
+/// What a saved row is.
+pub(crate) const ROW: i64 = 0;
+/// There was no row.
+pub(crate) const ABSENT: i64 = 1;
+/// Another program changed the row before it could be saved.
+pub(crate) const UNKNOWN: i64 = 2;
+
+/// The first number that a row of a version can have.
+pub(crate) fn first_id(version: i64) -> i64 {
+    version.clamp(0, VERSION_MAX) << NUMBER_BITS
+}
+
+/// The tables that rows are saved in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Table {
+    Inode,
+    Dentry,
+    Data,
+    Symlink,
+    Key,
+    Session,
+    Whiteout,
+}
+
+impl Table {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Inode, Self::Dentry, Self::Data, Self::Symlink, Self::Key, Self::Session, Self::Whiteout];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Inode => "sandlite_past_inode",
+            Self::Dentry => "sandlite_past_dentry",
+            Self::Data => "sandlite_past_data",
+            Self::Symlink => "sandlite_past_symlink",
+            Self::Key => "sandlite_past_kv",
+            Self::Session => "sandlite_past_session",
+            Self::Whiteout => "sandlite_past_whiteout",
+        }
+    }
+}
+
+/// The newest version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) version: i64,
+    /// The first inode number that no version used.
+    pub(crate) mark: Ino,
+    /// The first number of a directory entry that no version used.
+    pub(crate) entries: i64,
+    /// Bytes that all versions saved, those of pruned ones included.
+    pub(crate) total: u64,
+    /// The last version that another program made.
+    pub(crate) outside: i64,
+}
+
+/// What a transaction saves.
+pub(crate) struct Past {
+    /// Whether versions are kept at all.
+    pub(crate) keeps: bool,
+    /// Bytes that the past may take.
+    pub(crate) allowed: u64,
+    head: Cell<Option<Head>>,
+    is_changed: Cell<bool>,
+    bytes: Cell<u64>,
+    /// The transaction saves more than the whole budget, so nothing before it can be kept.
+    is_overflowed: Cell<bool>,
+    /// The next number in each table; 0 where nobody has looked.
+    next: [Cell<i64>; 7],
+}
+
+/// What a savepoint remembers of it.
+#[derive(Clone, Copy)]
+pub(crate) struct PastMark {
+    is_changed: bool,
+    bytes: u64,
+    is_overflowed: bool,
+}
+
+impl Past {
+    pub(crate) fn new(keeps: bool, allowed: u64) -> Self {
+        Self {
+            keeps,
+            allowed,
+            head: Cell::new(None),
+            is_changed: Cell::new(false),
+            bytes: Cell::new(0),
+            is_overflowed: Cell::new(false),
+            next: Default::default(),
+        }
+    }
+
+    /// The newest version, read once. A database without versions gets its first, which is the state before any change.
+    pub(crate) fn head(&self, connection: &Connection) -> rusqlite::Result<Head> {
+        if let Some(head) = self.head.get() {
+            return Ok(head);
+        }
+        let head = match newest(connection)? {
+            Some(head) => head,
+            None => versions::begin(connection, self.keeps)?,
+        };
+        self.head.set(Some(head));
+        Ok(head)
+    }
+
+    /// Says that rows are about to change, and returns the version before.
+    pub(crate) fn touch(&self, connection: &Connection) -> rusqlite::Result<Head> {
+        self.is_changed.set(true);
+        self.head(connection)
+    }
+
+    pub(crate) fn is_changed(&self) -> bool {
+        self.is_changed.get()
+    }
+
+    /// Whether rows that are older than this transaction are saved.
+    fn saves(&self) -> bool {
+        self.keeps && self.allowed > 0 && !self.is_overflowed.get()
+    }
+
+    /// Bytes that the transaction has saved.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// Saves nothing more in this transaction: there is no room for it, and what is removed has to make some.
+    pub(crate) fn give_up(&self) {
+        self.is_overflowed.set(true);
+    }
+
+    pub(crate) fn mark(&self) -> PastMark {
+        PastMark { is_changed: self.is_changed.get(), bytes: self.bytes.get(), is_overflowed: self.is_overflowed.get() }
+    }
+
+    pub(crate) fn return_to(&self, mark: PastMark) {
+        self.forget();
+        self.is_changed.set(mark.is_changed);
+        self.bytes.set(mark.bytes);
+        self.is_overflowed.set(mark.is_overflowed);
+    }
+
+    /// The transaction has ended.
+    pub(crate) fn end(&self) {
+        self.is_changed.set(false);
+        self.bytes.set(0);
+        self.is_overflowed.set(false);
+        self.next.iter().for_each(|next| next.set(0));
+    }
+
+    /// What is known of the file is no longer so.
+    pub(crate) fn forget(&self) {
+        self.head.set(None);
+        self.next.iter().for_each(|next| next.set(0));
+    }
+
+    fn set_head(&self, head: Head) {
+        self.head.set(Some(head));
+    }
+}
+
+fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
+    let wrong = |what: &str| damaged(format!("the newest version has an invalid {what}"));
+    let number = |column: usize, what: &str| row.get_ref(column)?.as_i64().map_err(|_| wrong(what));
+    let version = number(0, "number")?;
+    let mark = u64::try_from(number(1, "mark")?).ok().filter(|mark| (1..=INO_MAX).contains(mark));
+    let entries = Some(number(2, "mark of entries")?).filter(|entries| (0..=rows::signed(INO_MAX)).contains(entries));
+    if !(0..VERSION_MAX).contains(&version) {
+        return Err(wrong("number"));
+    }
+    Ok(Head {
+        version,
+        mark: mark.ok_or_else(|| wrong("mark"))?,
+        entries: entries.ok_or_else(|| wrong("mark of entries"))?,
+        total: u64::try_from(number(3, "sum")?).map_err(|_| wrong("sum"))?,
+        outside: number(4, "visit")?,
+    })
+}
+
+/// The newest version, if there is one.
+pub(crate) fn newest(connection: &Connection) -> rusqlite::Result<Option<Head>> {
+    connection
+        .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version ORDER BY id DESC LIMIT 1")?
+        .query_row([], head_of)
+        .optional()
+}

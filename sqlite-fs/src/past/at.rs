@@ -1,0 +1,377 @@
+//! The rows of a version: for each key the first row that a later version saved, or else the present one if it is as old.
+//!
+//! Whoever made the file may have lied here as well: values are checked as those of the present are, and a row that nobody
+//! could save is [`FsError::Unknown`], never one that is made up.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
+
+use super::{ABSENT, ROW, UNKNOWN, first_id};
+use crate::error::{Error, Fault, FsError, damaged};
+use crate::kv::{KeyPage, Value};
+use crate::node::{Entry, FileType, Ino, Stat};
+use crate::rows::{self, INO_MAX, signed};
+
+/// Which version is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) version: i64,
+    /// The first number of a row that a later version saved.
+    first: i64,
+    /// The first inode number that did not exist.
+    pub(crate) mark: Ino,
+    /// The first number of an entry that did not exist.
+    pub(crate) entries: i64,
+    /// Whether another program wrote to the file since.
+    has_visits: bool,
+}
+
+/// Reads what is known of a version.
+pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
+    if !connection.table_exists(None, "sandlite_version")? {
+        return Err(Error::NoVersion { version, oldest: None, newest: None });
+    }
+    let found = connection
+        .prepare_cached("SELECT mark, entries FROM sandlite_version WHERE id=?1")?
+        .query_row([version], |row| {
+            let number = |column: usize| row.get_ref(column)?.as_i64().map_err(|_| damaged("a mark is not a number"));
+            Ok((number(0)?, number(1)?))
+        })
+        .optional()?;
+    let Some((mark, entries)) = found else { return Err(none(connection, version)?) };
+    let newest = super::newest(connection)?.ok_or_else(|| damaged("no version is the newest"))?;
+    let mark = u64::try_from(mark).ok().filter(|mark| *mark <= INO_MAX).ok_or_else(|| damaged(format!("a mark is {mark}")))?;
+    Ok(At { version, first: first_id(version + 1), mark, entries, has_visits: newest.outside > version })
+}
+
+/// The error for a version that is not there.
+pub(crate) fn none(connection: &Connection, version: i64) -> rusqlite::Result<Error> {
+    let (oldest, newest) = connection
+        .prepare_cached("SELECT min(id), max(id) FROM sandlite_version")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Error::NoVersion { version, oldest, newest })
+}
+
+/// Fails if the version was pruned meanwhile.
+pub(crate) fn still_there(connection: &Connection, at: At) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?;
+    if statement.exists([at.version])? { Ok(()) } else { Err(FsError::Stale.into()) }
+}
+
+/// What a saved row says it is.
+fn state(value: ValueRef<'_>) -> Result<i64, Fault> {
+    match value.as_i64() {
+        Ok(state @ (ROW | ABSENT)) => Ok(state),
+        Ok(UNKNOWN) => Err(FsError::Unknown.into()),
+        _ => Err(damaged("a saved row has an invalid state").into()),
+    }
+}
+
+pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<Stat>, Fault> {
+    if ino >= at.mark {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state
+         FROM sandlite_past_inode WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1",
+    )?;
+    let mut found = statement.query([signed(ino), at.first])?;
+    if let Some(row) = found.next()? {
+        return match state(row.get_ref(12)?)? {
+            ROW => Ok(Some(rows::stat(row, ino)?)),
+            _ => Ok(None),
+        };
+    }
+    Ok(rows::inode(connection, ino)?)
+}
+
+/// Whether a directory had changes that nobody saved before the row of this number.
+fn refuse_unknown_names(connection: &Connection, at: At, dir: Ino, before: Option<i64>) -> Result<(), Fault> {
+    if !at.has_visits {
+        return Ok(());
+    }
+    let marker: Option<i64> = connection
+        .prepare_cached(
+            "SELECT id FROM sandlite_past_dentry WHERE parent_ino=?1 AND name IS NULL AND id>=?2 ORDER BY id LIMIT 1",
+        )?
+        .query_row([signed(dir), at.first], |row| row.get(0))
+        .optional()?;
+    match marker {
+        Some(marker) if before.is_none_or(|id| id > marker) => Err(FsError::Unknown.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The number of an entry and the inode that it leads to.
+pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state, ino, id, entry FROM sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
+    )?;
+    let mut found = statement.query(params![signed(dir), name, at.first])?;
+    if let Some(row) = found.next()? {
+        refuse_unknown_names(connection, at, dir, Some(row.get(2)?))?;
+        if state(row.get_ref(0)?)? == ABSENT {
+            return Ok(None);
+        }
+        // One that came later and went again: if another had been there before, that one would have been saved first.
+        let id: i64 = rows::number(row, 3, "the number of an entry")?;
+        return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
+    }
+    refuse_unknown_names(connection, at, dir, None)?;
+    let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND id<?3")?;
+    let mut found = statement.query(params![signed(dir), name, at.entries])?;
+    match found.next()? {
+        Some(row) => Ok(Some((row.get(0)?, rows::ino(row, 1)?))),
+        None => Ok(None),
+    }
+}
+
+pub(crate) fn dentry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
+    Ok(entry(connection, at, dir, name)?.map(|(_, ino)| ino))
+}
+
+/// The entries of a directory that are gone or changed since, in order of their numbers.
+fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name NOT NULL AND p.id>=?2
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry q WHERE q.parent_ino=?1 AND q.name=p.name AND q.id>=?2 AND q.id<p.id)",
+    )?;
+    let mut found = statement.query([signed(dir), at.first])?;
+    let mut entries = Vec::new();
+    while let Some(row) = found.next()? {
+        if state(row.get_ref(3)?)? == ROW {
+            let cookie: u64 = rows::number(row, 0, "the number of an entry")?;
+            if signed(cookie) >= at.entries {
+                continue;
+            }
+            entries.push(Entry { name: rows::name(row, 1)?.to_owned(), ino: rows::ino(row, 2)?, kind: FileType::File, cookie });
+        }
+    }
+    entries.sort_by_key(|entry| entry.cookie);
+    Ok(entries)
+}
+
+/// The directory that was listed last. Rows that are saved meanwhile change what is present, so it belongs to one state.
+#[derive(Default)]
+pub(crate) struct Listed {
+    key: Option<(Ino, i64)>,
+    gone: Vec<Entry>,
+}
+
+/// Entries after `cookie`.
+pub(crate) fn entries(
+    connection: &Connection,
+    at: At,
+    listed: &mut Listed,
+    dir: Ino,
+    cookie: u64,
+    limit: usize,
+) -> Result<Vec<Entry>, Fault> {
+    refuse_unknown_names(connection, at, dir, None)?;
+    let state: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+    if listed.key != Some((dir, state)) {
+        *listed = Listed { gone: gone(connection, at, dir)?, key: Some((dir, state)) };
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
+         WHERE d.parent_ino=?1 AND d.id>?2 AND d.id<?3
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
+         ORDER BY d.id LIMIT ?4",
+    )?;
+    let limited = signed(limit as u64);
+    let mut found = statement.query(params![signed(dir), signed(cookie), at.entries, limited, at.first])?;
+    let mut entries: Vec<Entry> = Vec::new();
+    while let Some(row) = found.next()? {
+        let ino = rows::ino(row, 2)?;
+        let cookie = rows::number(row, 0, "the number of an entry")?;
+        // Damaged pages can show a row again and again.
+        if entries.last().is_some_and(|last| last.cookie >= cookie) {
+            return Err(damaged(format!("the entries of directory {dir} are out of order")).into());
+        }
+        // The type of an inode never changes, so that of the present row will do.
+        let kind = match row.get_ref(3)? {
+            ValueRef::Null => kind(connection, at, ino)?,
+            _ => FileType::of_mode(u32::from(rows::number::<u16>(row, 3, "the mode of an inode")?)),
+        };
+        entries.push(Entry { name: rows::name(row, 1)?.to_owned(), ino, kind, cookie });
+    }
+    let after = listed.gone.partition_point(|entry| entry.cookie <= cookie);
+    for entry in listed.gone.get(after..).unwrap_or_default().iter().take(limit) {
+        entries.push(Entry { kind: kind(connection, at, entry.ino)?, ..entry.clone() });
+    }
+    entries.sort_by_key(|entry| entry.cookie);
+    entries.truncate(limit);
+    Ok(entries)
+}
+
+/// The type of an inode that an entry leads to; an entry alone does not tell.
+fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
+    match inode(connection, at, ino) {
+        Ok(stat) => Ok(stat.map_or(FileType::File, |stat| stat.file_type())),
+        Err(Fault::Fs(FsError::Unknown)) => Ok(FileType::File),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// One place where an inode was. Looks through the entries, as the present does.
+pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(Ino, String)>, Fault> {
+    // Where it was last seen, if that is still so.
+    let mut hints = connection
+        .prepare_cached("SELECT dir, name FROM sandlite_past_inode WHERE ino=?1 AND dir NOT NULL ORDER BY id DESC LIMIT 4")?;
+    let mut found = hints.query([signed(of)])?;
+    while let Some(row) = found.next()? {
+        let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
+        if dentry(connection, at, dir, &name)? == Some(of) {
+            return Ok(Some((dir, name)));
+        }
+    }
+    for query in [
+        "SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 AND id<?2",
+        "SELECT parent_ino, name FROM sandlite_past_dentry WHERE ino=?1 AND id>=?2 AND name NOT NULL",
+    ] {
+        let from = if query.contains("past") { at.first } else { at.entries };
+        let mut statement = connection.prepare_cached(query)?;
+        let mut found = statement.query([signed(of), from])?;
+        while let Some(row) = found.next()? {
+            let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
+            if dentry(connection, at, dir, &name)? == Some(of) {
+                return Ok(Some((dir, name)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a part of a chunk as [`rows::part`] does.
+pub(crate) fn part(
+    connection: &Connection,
+    at: At,
+    ino: Ino,
+    index: u64,
+    start: usize,
+    out: &mut [u8],
+) -> Result<Option<usize>, Fault> {
+    let row: Option<i64> = connection
+        .prepare_cached("SELECT id FROM sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
+        .query_row(params![signed(ino), signed(index), at.first], |row| row.get(0))
+        .optional()?;
+    let Some(row) = row else { return Ok(rows::part(connection, ino, index, start, out)?) };
+    let blob = connection.blob_open(MAIN_DB, c"sandlite_past_data", c"data", row, true)?;
+    let stored = blob.len().saturating_sub(start).min(out.len());
+    let (head, tail) = out.split_at_mut(stored);
+    if !head.is_empty() {
+        blob.read_at_exact(head, start)?;
+    }
+    tail.fill(0);
+    Ok(Some(stored))
+}
+
+pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option<String>, Fault> {
+    if inode(connection, at, ino)?.is_none_or(|stat| stat.file_type() != FileType::Symlink) {
+        return Ok(None);
+    }
+    let saved = connection
+        .prepare_cached("SELECT target FROM sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
+        .query_row([signed(ino), at.first], |row| rows::target_of(row, ino))
+        .optional()?;
+    Ok(match saved {
+        Some(target) => Some(target),
+        None => rows::target(connection, ino)?,
+    })
+}
+
+/// Whether the keys had changes that nobody saved before the row of this number.
+fn refuse_unknown_keys(connection: &Connection, at: At, before: Option<i64>) -> Result<(), Fault> {
+    if !at.has_visits {
+        return Ok(());
+    }
+    let marker: Option<i64> = connection
+        .prepare_cached("SELECT id FROM sandlite_past_kv WHERE key IS NULL AND id>=?1 ORDER BY id LIMIT 1")?
+        .query_row([at.first], |row| row.get(0))
+        .optional()?;
+    match marker {
+        Some(marker) if before.is_none_or(|id| id > marker) => Err(FsError::Unknown.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<Value>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT value, created_at, updated_at, version, secret, state, id FROM sandlite_past_kv
+         WHERE key=?1 AND id>=?2 ORDER BY id LIMIT 1",
+    )?;
+    let mut found = statement.query(params![key, at.first])?;
+    if let Some(row) = found.next()? {
+        refuse_unknown_keys(connection, at, Some(row.get(6)?))?;
+        return match state(row.get_ref(5)?)? {
+            ROW => Ok(Some(crate::kv::value(row)?)),
+            _ => Ok(None),
+        };
+    }
+    refuse_unknown_keys(connection, at, None)?;
+    Ok(crate::kv::get(connection, key)?)
+}
+
+/// The keys that start with `prefix` and come after `after`, as [`crate::kv::keys_after`] does.
+pub(crate) fn keys_after(
+    connection: &Connection,
+    at: At,
+    prefix: &str,
+    after: Option<&str>,
+    most: usize,
+    bytes: usize,
+) -> Result<KeyPage, Fault> {
+    refuse_unknown_keys(connection, at, None)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT key FROM kv_store k WHERE key>=?1 AND (?2 IS NULL OR key>?2)
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p WHERE p.key=k.key AND p.id>=?3)
+         UNION ALL SELECT key FROM sandlite_past_kv p WHERE key>=?1 AND (?2 IS NULL OR key>?2) AND id>=?3 AND state=0
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv q WHERE q.key=p.key AND q.id>=?3 AND q.id<p.id)
+         ORDER BY key",
+    )?;
+    let found = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after, at.first])?;
+    Ok(crate::kv::page(found, prefix, most, bytes)?)
+}
+
+pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -> Result<Option<Vec<u8>>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT content, state FROM sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
+    )?;
+    let mut found = statement.query(params![name, part, at.first])?;
+    if let Some(row) = found.next()? {
+        return match state(row.get_ref(1)?)? {
+            ROW => Ok(Some(row.get(0)?)),
+            _ => Ok(None),
+        };
+    }
+    Ok(crate::sessions::get(connection, name, part)?)
+}
+
+pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name FROM sandlite_session s
+           WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
+         UNION SELECT name FROM sandlite_past_session p WHERE id>=?1 AND state=0
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_session q WHERE q.name=p.name AND q.part=p.part AND q.id>=?1 AND q.id<p.id)
+         ORDER BY name",
+    )?;
+    let names = statement.query_map([at.first], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+/// Whether a path was hidden.
+pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool, Fault> {
+    let mut statement =
+        connection.prepare_cached("SELECT state FROM sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
+    let mut found = statement.query(params![path, at.first])?;
+    if let Some(row) = found.next()? {
+        return Ok(state(row.get_ref(0)?)? == ROW);
+    }
+    Ok(crate::whiteout::hides(connection, path)?)
+}
+
+/// Whether anything can have been hidden.
+pub(crate) fn hides_any(connection: &Connection, at: At) -> Result<bool, Fault> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM sandlite_past_whiteout WHERE id>=?1 AND state=0 LIMIT 1")?;
+    Ok(crate::whiteout::hides_any(connection)? || statement.exists([at.first])?)
+}

@@ -1,0 +1,289 @@
+//! Saving rows before they change. `store/write.rs` calls these first, and nothing else does.
+//!
+//! A row that the running transaction created is not saved: its number is not below the mark of the version before. Each
+//! row is saved once in a version; where two are, the first counts.
+
+use rusqlite::{Connection, Result, params};
+
+use super::{ABSENT, Head, Past, ROW, Table, first_id};
+use crate::node::Ino;
+use crate::rows::signed;
+
+/// What a saved row takes beside its texts and bytes, with its index.
+const ROW_BYTES: u64 = 96;
+
+impl Past {
+    /// The version in the making, if rows are saved.
+    fn version(&self, connection: &Connection) -> Result<Option<(Head, i64)>> {
+        let head = self.touch(connection)?;
+        Ok(self.saves().then_some((head, first_id(head.version + 1))))
+    }
+
+    /// A number for the next row of a table.
+    fn next_id(&self, connection: &Connection, table: Table, first: i64) -> Result<i64> {
+        let Some(next) = self.next.get(table as usize) else { return Ok(first) };
+        if next.get() == 0 {
+            let query = format!("SELECT coalesce(max(id), 0) FROM {}", table.name());
+            let last: i64 = connection.prepare_cached(&query)?.query_row([], |row| row.get(0))?;
+            next.set(last.saturating_add(1).max(first));
+        }
+        Ok(next.get())
+    }
+
+    /// Rows were saved with numbers from the next one on.
+    fn saved(&self, table: Table, rows: usize, bytes: u64) {
+        if let Some(next) = self.next.get(table as usize) {
+            next.set(next.get().saturating_add(i64::try_from(rows).unwrap_or(0)));
+        }
+        let all = self.bytes.get().saturating_add(bytes).saturating_add(ROW_BYTES.saturating_mul(rows as u64));
+        self.bytes.set(all);
+        if all > self.allowed {
+            self.is_overflowed.set(true);
+        }
+    }
+
+    /// Saves an inode, with the place where it was last seen.
+    pub(crate) fn inode(&self, connection: &Connection, ino: Ino, place: Option<(Ino, &str)>) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if ino >= head.mark {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Inode, first)?;
+        let (dir, name) = place.map_or((None, None), |(dir, name)| (Some(signed(dir)), Some(name)));
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_inode SELECT ?1, 0, ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev,
+                 atime_nsec, mtime_nsec, ctime_nsec, ?4, ?5 FROM fs_inode WHERE ino=?2
+                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_inode WHERE ino=?2 AND id>=?3)",
+            )?
+            .execute(params![id, signed(ino), first, dir, name])?;
+        self.saved(Table::Inode, saved, if saved > 0 { name.map_or(0, str::len) as u64 } else { 0 });
+        Ok(())
+    }
+
+    /// Saves that there is no inode of a number that was used before.
+    pub(crate) fn no_inode(&self, connection: &Connection, ino: Ino) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if ino >= head.mark {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Inode, first)?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_inode (id, state, ino) SELECT ?1, ?4, ?2
+                 WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_inode WHERE ino=?2 AND id>=?3)",
+            )?
+            .execute(params![id, signed(ino), first, ABSENT])?;
+        self.saved(Table::Inode, saved, 0);
+        Ok(())
+    }
+
+    /// Saves a range of inodes with their contents and targets, the last one included.
+    pub(crate) fn range(&self, connection: &Connection, from: Ino, to: Ino) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        let to = to.min(head.mark.saturating_sub(1));
+        if from > to {
+            return Ok(());
+        }
+        // A number that SQLite chooses follows the highest, so the first row of a version gets its number from here.
+        self.many(connection, Table::Inode, first, signed(from), signed(to), RANGE_OF_INODES)?;
+        self.many(connection, Table::Data, first, signed(from), signed(to), RANGE_OF_DATA)?;
+        self.many(connection, Table::Symlink, first, signed(from), signed(to), RANGE_OF_SYMLINKS)
+    }
+
+    /// Saves the chunks of a file from `from` on.
+    pub(crate) fn chunks(&self, connection: &Connection, ino: Ino, from: u64) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if ino >= head.mark {
+            return Ok(());
+        }
+        self.many(connection, Table::Data, first, signed(ino), signed(from), CHUNKS_OF_FILE)
+    }
+
+    /// Saves what a query selects: a row with its number, or all with numbers that follow.
+    fn many(&self, connection: &Connection, table: Table, first: i64, a: i64, b: i64, query: &str) -> Result<()> {
+        let id = self.next_id(connection, table, first)?;
+        if !connection.prepare_cached(&query.replace("{id}", "1").replace("{insert}", ""))?.exists(params![a, b, first])? {
+            return Ok(());
+        }
+        let (mut rows, mut bytes) = (0, 0_u64);
+        let insert = |id: &str, limit: &str| {
+            let text = query.replace("{id}", id).replace("{insert}", &format!("INSERT INTO {}", table.name()));
+            let bytes = match table {
+                Table::Data => "octet_length(data)",
+                Table::Symlink => "octet_length(target)",
+                _ => "0",
+            };
+            format!("{text} {limit} RETURNING {bytes}")
+        };
+        // The highest number belongs to an earlier version, or this one has none yet.
+        if id == first {
+            let mut statement = connection.prepare_cached(&insert("?4", "LIMIT 1"))?;
+            let mut found = statement.query(params![a, b, first, id])?;
+            while let Some(row) = found.next()? {
+                (rows, bytes) = (rows + 1, bytes.saturating_add(crate::rows::bytes(row, 0)?));
+            }
+        }
+        let mut statement = connection.prepare_cached(&insert("NULL", ""))?;
+        let mut found = statement.query(params![a, b, first])?;
+        while let Some(row) = found.next()? {
+            (rows, bytes) = (rows + 1, bytes.saturating_add(crate::rows::bytes(row, 0)?));
+        }
+        self.saved(table, rows, bytes);
+        Ok(())
+    }
+
+    /// Saves a chunk that is about to be replaced. The old one is a beginning of the new one if the file only grew: then it is
+    /// in the new one, and the size that is saved with the inode tells how far.
+    pub(crate) fn chunk(&self, connection: &Connection, ino: Ino, index: u64, data: &[u8]) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if ino >= head.mark {
+            return Ok(());
+        }
+        let mut old = connection.prepare_cached("SELECT data FROM fs_data WHERE ino=?1 AND chunk_index=?2")?;
+        let mut rows = old.query(params![signed(ino), signed(index)])?;
+        let Some(row) = rows.next()? else { return Ok(()) };
+        let old = row.get_ref(0)?;
+        let bytes = old.as_bytes().unwrap_or_default();
+        if data.starts_with(bytes) {
+            return Ok(());
+        }
+        let is_saved = connection
+            .prepare_cached("SELECT 1 FROM sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3")?
+            .exists(params![signed(ino), signed(index), first])?;
+        if is_saved {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Data, first)?;
+        connection
+            .prepare_cached("INSERT INTO sandlite_past_data (id, ino, chunk_index, data) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![id, signed(ino), signed(index), bytes])?;
+        self.saved(Table::Data, 1, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Saves an entry of a directory that is about to go.
+    pub(crate) fn name(&self, connection: &Connection, dir: Ino, name: &str) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if dir >= head.mark {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Dentry, first)?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_dentry SELECT ?1, 0, parent_ino, name, ino, id FROM fs_dentry
+                 WHERE parent_ino=?2 AND name=?3 AND id<?4
+                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?5)",
+            )?
+            .execute(params![id, signed(dir), name, head.entries, first])?;
+        self.saved(Table::Dentry, saved, if saved > 0 { name.len() as u64 } else { 0 });
+        Ok(())
+    }
+
+    /// Saves that a directory has no such entry, if one of an old number is about to be there.
+    pub(crate) fn no_name(&self, connection: &Connection, from: (Ino, &str), to: (Ino, &str)) -> Result<()> {
+        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
+        if to.0 >= head.mark {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Dentry, first)?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_dentry (id, state, parent_ino, name) SELECT ?1, ?7, ?2, ?3 FROM fs_dentry
+                 WHERE parent_ino=?4 AND name=?5 AND id<?6
+                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?8)",
+            )?
+            .execute(params![id, signed(to.0), to.1, signed(from.0), from.1, head.entries, ABSENT, first])?;
+        self.saved(Table::Dentry, saved, if saved > 0 { to.1.len() as u64 } else { 0 });
+        Ok(())
+    }
+
+    /// Saves a key with its value, or that there is none.
+    pub(crate) fn key(&self, connection: &Connection, key: &str) -> Result<()> {
+        let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let is_saved =
+            connection.prepare_cached("SELECT 1 FROM sandlite_past_kv WHERE key=?1 AND id>=?2")?.exists(params![key, first])?;
+        if is_saved {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Key, first)?;
+        let value: u64 = connection
+            .prepare_cached("SELECT coalesce(max(octet_length(value)), 0) FROM kv_store WHERE key=?1")?
+            .query_row([key], |row| crate::rows::bytes(row, 0))?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_kv SELECT ?1, ?3, k.key, k.value, k.created_at, k.updated_at, s.version, s.secret
+                 FROM kv_store k LEFT JOIN sandlite_kv s ON s.key=k.key WHERE k.key=?2",
+            )?
+            .execute(params![id, key, ROW])?;
+        if saved == 0 {
+            connection
+                .prepare_cached("INSERT INTO sandlite_past_kv (id, state, key) VALUES (?1, ?2, ?3)")?
+                .execute(params![id, ABSENT, key])?;
+        }
+        self.saved(Table::Key, 1, (2 * key.len() as u64).saturating_add(value));
+        Ok(())
+    }
+
+    /// Saves a part of a session, or that there is none.
+    pub(crate) fn session(&self, connection: &Connection, name: &str, part: &str) -> Result<()> {
+        let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let is_saved = connection
+            .prepare_cached("SELECT 1 FROM sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3")?
+            .exists(params![name, part, first])?;
+        if is_saved {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Session, first)?;
+        let state: u64 = connection
+            .prepare_cached("SELECT coalesce(max(octet_length(state)), 0) FROM sandlite_session WHERE name=?1 AND part=?2")?
+            .query_row([name, part], |row| crate::rows::bytes(row, 0))?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_session SELECT ?1, ?4, name, part, state, updated_ns FROM sandlite_session
+                 WHERE name=?2 AND part=?3",
+            )?
+            .execute(params![id, name, part, ROW])?;
+        if saved == 0 {
+            connection
+                .prepare_cached("INSERT INTO sandlite_past_session (id, state, name, part) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![id, ABSENT, name, part])?;
+        }
+        self.saved(Table::Session, 1, (2 * (name.len() + part.len()) as u64).saturating_add(state));
+        Ok(())
+    }
+
+    /// Saves whether a path is hidden.
+    pub(crate) fn whiteout(&self, connection: &Connection, path: &str) -> Result<()> {
+        let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let is_saved = connection
+            .prepare_cached("SELECT 1 FROM sandlite_past_whiteout WHERE path=?1 AND id>=?2")?
+            .exists(params![path, first])?;
+        if is_saved {
+            return Ok(());
+        }
+        let id = self.next_id(connection, Table::Whiteout, first)?;
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_whiteout SELECT ?1, ?3, path, parent_path, created_at FROM fs_whiteout WHERE path=?2",
+            )?
+            .execute(params![id, path, ROW])?;
+        if saved == 0 {
+            connection
+                .prepare_cached("INSERT INTO sandlite_past_whiteout (id, state, path) VALUES (?1, ?2, ?3)")?
+                .execute(params![id, ABSENT, path])?;
+        }
+        self.saved(Table::Whiteout, 1, 2 * path.len() as u64);
+        Ok(())
+    }
+}
+
+const RANGE_OF_INODES: &str = "{insert} SELECT {id}, 0, ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec,
+  mtime_nsec, ctime_nsec, NULL, NULL FROM fs_inode i WHERE ino BETWEEN ?1 AND ?2
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_inode p WHERE p.ino=i.ino AND p.id>=?3)";
+const RANGE_OF_DATA: &str = "{insert} SELECT {id}, ino, chunk_index, data FROM fs_data d WHERE ino BETWEEN ?1 AND ?2
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";
+const RANGE_OF_SYMLINKS: &str = "{insert} SELECT {id}, ino, target FROM fs_symlink s WHERE ino BETWEEN ?1 AND ?2
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_symlink p WHERE p.ino=s.ino AND p.id>=?3)";
+const CHUNKS_OF_FILE: &str = "{insert} SELECT {id}, ino, chunk_index, data FROM fs_data d WHERE ino=?1 AND chunk_index>=?2
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";

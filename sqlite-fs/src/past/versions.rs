@@ -1,0 +1,476 @@
+//! The list of versions: its first row, one more for each commit, names for some, and what is dropped from its old end.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{Head, Table, first_id};
+use crate::database::Database;
+use crate::error::{Error, Fault, FsError, damaged};
+use crate::node::Ino;
+use crate::reader::Reader;
+use crate::rows::{self, signed};
+use crate::store::Store;
+use crate::transaction::Transaction;
+
+/// Rows that one commit prunes from each table at most, beside as many as it saved: some milliseconds.
+const ROWS_PER_COMMIT: u64 = 4096;
+/// What is pruned beyond the need, so that not every commit has to: at most this much, and a sixteenth of the budget.
+const SLACK_BYTES: u64 = 1 << 20;
+/// Longest name of a label, and longest message.
+const LABEL_MAX: usize = 255;
+const MESSAGE_MAX: usize = 64 << 10;
+
+/// What made a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum VersionKind {
+    /// The oldest one that is kept. What it changed is not known any more.
+    Base,
+    /// A transaction.
+    Commit,
+    /// Another program, such as one of AgentFS's SDKs. Rows that it changed are unknown in earlier versions.
+    Outside,
+}
+
+/// One state of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Its number: one more than that of the version before.
+    pub number: i64,
+    /// When it was committed, in nanoseconds since 1970.
+    pub time: i64,
+    /// The recorded call that made it, if one did.
+    pub call: Option<i64>,
+    /// What made it.
+    pub kind: VersionKind,
+    /// Bytes that it saved of what it changed.
+    pub bytes: u64,
+    /// The digest of its tree, once somebody has asked for it.
+    pub digest: Option<String>,
+    /// Its names.
+    pub labels: Vec<String>,
+}
+
+/// A name for a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The name.
+    pub name: String,
+    /// The number of the version.
+    pub version: i64,
+    /// What somebody said about it.
+    pub message: Option<String>,
+    /// When it was given, in nanoseconds since 1970.
+    pub time: i64,
+}
+
+/// What to keep of the past. Each bound that is given holds; at least the newest version stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// At most so many versions.
+    pub versions: Option<u64>,
+    /// Only versions that were committed at or after this time, in nanoseconds since 1970.
+    pub since: Option<i64>,
+    /// At most so many bytes of saved rows.
+    pub bytes: Option<u64>,
+}
+
+/// What was pruned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// How many versions.
+    pub versions: u64,
+    /// How many bytes of saved rows.
+    pub bytes: u64,
+    /// How many labels went with their versions.
+    pub labels: u64,
+    /// The oldest version that is left.
+    pub oldest: i64,
+}
+
+/// The first version of a database: the state before anything is saved.
+pub(super) fn begin(connection: &Connection, keeps: bool) -> rusqlite::Result<Head> {
+    let mark = rows::next_ino(connection)?;
+    let entries = rows::next_entry(connection)?;
+    let head = Head { version: 0, mark, entries, total: 0, outside: 0 };
+    if keeps {
+        // Rows of the past without a version say nothing.
+        remove_saved(connection, i64::MAX)?;
+        let time: i64 = connection
+            .prepare_cached(
+                "SELECT CAST(coalesce(max(ctime), 0) AS INTEGER), coalesce(max(ctime_nsec), 0) FROM fs_inode WHERE ino=1",
+            )?
+            .query_row([], |row| Ok(rows::join(row.get(0)?, row.get(1)?)))?;
+        insert(connection, head, time, None)?;
+    }
+    Ok(head)
+}
+
+fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO sandlite_version (id, time_ns, call, mark, entries, total, outside)
+             VALUES (?1, ?2, (SELECT id FROM tool_calls WHERE id=?3), ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![head.version, time, call, signed(head.mark), head.entries, signed(head.total), head.outside])?;
+    Ok(())
+}
+
+/// Removes saved rows with lower numbers.
+fn remove_saved(connection: &Connection, below: i64) -> rusqlite::Result<()> {
+    for table in Table::ALL {
+        connection.prepare_cached(&format!("DELETE FROM {} WHERE id<?1", table.name()))?.execute([below])?;
+    }
+    Ok(())
+}
+
+/// Forgets all versions but the newest, which is the only one that needs no saved rows.
+fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> {
+    remove_saved(connection, first_id(newest + 1))?;
+    connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([newest])?;
+    connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([newest])?;
+    Ok(())
+}
+
+impl Store {
+    /// Stores the version that this transaction makes; the last thing before a commit.
+    pub(crate) fn flush_version(&mut self) -> Result<(), Fault> {
+        if !self.past.is_changed() {
+            return Ok(());
+        }
+        let head = self.past.head(&self.connection)?;
+        if !self.past.keeps {
+            return self.break_off(head);
+        }
+        let new = Head {
+            version: head.version + 1,
+            mark: self.next_ino_if_known().map_or(head.mark, |next| next.max(head.mark)),
+            entries: self.next_entry_if_known().map_or(head.entries, |next| next.max(head.entries)),
+            total: head.total.saturating_add(self.past.bytes.get()),
+            outside: head.outside,
+        };
+        if new.version >= super::VERSION_MAX {
+            return Err(damaged("the numbers of versions are used up").into());
+        }
+        insert(&self.connection, new, self.now(), self.first_call)?;
+        if self.past.is_overflowed.get() || self.past.allowed == 0 {
+            remove_all_but(&self.connection, new.version)?;
+        } else {
+            self.prune_to_budget(new)?;
+        }
+        self.past.set_head(new);
+        Ok(())
+    }
+
+    /// Versions are not kept: those that are there would be wrong after this transaction.
+    fn break_off(&mut self, head: Head) -> Result<(), Fault> {
+        if super::newest(&self.connection)?.is_some() {
+            remove_all_but(&self.connection, head.version.saturating_add(1))?;
+        }
+        self.past.forget();
+        Ok(())
+    }
+
+    /// Keeps the saved rows within their budget. The work for one commit is bounded: a file that has far more comes down over
+    /// many commits.
+    fn prune_to_budget(&mut self, newest: Head) -> Result<(), Fault> {
+        let Some(oldest) = oldest(&self.connection)? else { return Ok(()) };
+        let used = newest.total.saturating_sub(oldest.total);
+        let allowed = self.past.allowed;
+        if used <= allowed {
+            return Ok(());
+        }
+        let slack = SLACK_BYTES.min(allowed / 16);
+        let goal = newest.total.saturating_sub(allowed.saturating_sub(slack));
+        let keep = connection_first(&self.connection, newest.version, |_, total, _| total < goal)?;
+        prune(&self.connection, oldest.version, keep, Some(ROWS_PER_COMMIT))?;
+        Ok(())
+    }
+}
+
+/// The first version that `is_over` is not true of, from the oldest on; it gets a version's number, its sum and its time.
+fn connection_first(connection: &Connection, newest: i64, is_over: impl Fn(i64, u64, i64) -> bool) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT id, total, time_ns FROM sandlite_version ORDER BY id")?;
+    let mut found = statement.query([])?;
+    while let Some(row) = found.next()? {
+        let (id, total, time) = (row.get(0)?, rows::bytes(row, 1)?, row.get(2)?);
+        if id >= newest || !is_over(id, total, time) {
+            return Ok(id);
+        }
+    }
+    Ok(newest)
+}
+
+pub(crate) fn oldest(connection: &Connection) -> rusqlite::Result<Option<Head>> {
+    connection
+        .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version ORDER BY id LIMIT 1")?
+        .query_row([], super::head_of)
+        .optional()
+}
+
+/// Drops the versions before `keep`, or as many as so many saved rows explain.
+fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>) -> rusqlite::Result<()> {
+    if let Some(most) = most {
+        // Rows of a version go together, or its predecessor would be half there.
+        for table in Table::ALL {
+            let query = format!("SELECT id FROM {} ORDER BY id LIMIT 1 OFFSET ?1", table.name());
+            let id: Option<i64> = connection.prepare_cached(&query)?.query_row([signed(most)], |row| row.get(0)).optional()?;
+            if let Some(id) = id {
+                keep = keep.min(id >> super::NUMBER_BITS).max(oldest + 1);
+            }
+        }
+    }
+    if keep > oldest {
+        remove_saved(connection, first_id(keep + 1))?;
+        connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([keep])?;
+        connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([keep])?;
+    }
+    Ok(())
+}
+
+/// Bytes of saved rows.
+pub(crate) fn used(connection: &Connection) -> rusqlite::Result<u64> {
+    if !connection.table_exists(None, "sandlite_version")? {
+        return Ok(0);
+    }
+    let (Some(newest), Some(oldest)) = (super::newest(connection)?, oldest(connection)?) else { return Ok(0) };
+    Ok(newest.total.saturating_sub(oldest.total))
+}
+
+fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
+    let (number, outside): (i64, i64) = (row.get(0)?, row.get(4)?);
+    let before: Option<i64> = row.get(6)?;
+    let digest = match row.get_ref(5)?.as_blob_or_null() {
+        Ok(None) => None,
+        Ok(Some(bytes)) if bytes.len() == blake3::OUT_LEN => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        _ => return Err(damaged(format!("version {number} has an invalid digest"))),
+    };
+    let kind = match before {
+        None => VersionKind::Base,
+        Some(_) if outside == number => VersionKind::Outside,
+        Some(_) => VersionKind::Commit,
+    };
+    Ok(Version {
+        number,
+        time: row.get(1)?,
+        call: row.get(2)?,
+        kind,
+        bytes: before.map_or(0, |before| row.get::<_, i64>(3).map_or(0, |total| total.saturating_sub(before)).unsigned_abs()),
+        digest,
+        labels: Vec::new(),
+    })
+}
+
+/// Versions below a number, newest first.
+pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -> rusqlite::Result<Vec<Version>> {
+    if !connection.table_exists(None, "sandlite_version")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT v.id, v.time_ns, v.call, v.total, v.outside, v.digest,
+           (SELECT p.total FROM sandlite_version p WHERE p.id<v.id ORDER BY p.id DESC LIMIT 1)
+         FROM sandlite_version v WHERE v.id<?1 ORDER BY v.id DESC LIMIT ?2",
+    )?;
+    let found = statement.query_map([before.unwrap_or(i64::MAX), signed(limit as u64)], version)?;
+    let mut versions: Vec<Version> = found.collect::<Result<_, _>>()?;
+    if let (Some(last), Some(first)) = (versions.first().map(|v| v.number), versions.last().map(|v| v.number)) {
+        let mut names = connection
+            .prepare_cached("SELECT name, version FROM sandlite_label WHERE version BETWEEN ?1 AND ?2 ORDER BY name")?;
+        let mut found = names.query([first, last])?;
+        while let Some(row) = found.next()? {
+            let (name, number): (String, i64) = (row.get(0)?, row.get(1)?);
+            if let Some(version) = versions.iter_mut().find(|version| version.number == number) {
+                version.labels.push(name);
+            }
+        }
+    }
+    Ok(versions)
+}
+
+fn labels(connection: &Connection) -> rusqlite::Result<Vec<Label>> {
+    if !connection.table_exists(None, "sandlite_label")? {
+        return Ok(Vec::new());
+    }
+    let mut statement =
+        connection.prepare_cached("SELECT name, version, message, time_ns FROM sandlite_label ORDER BY version DESC, name")?;
+    let found = statement
+        .query_map([], |row| Ok(Label { name: row.get(0)?, version: row.get(1)?, message: row.get(2)?, time: row.get(3)? }))?;
+    found.collect()
+}
+
+impl Reader {
+    /// Versions before a number, newest first: the last one of a page is where the next page begins.
+    pub fn versions(&self, before: Option<i64>, limit: usize) -> Result<Vec<Version>, Error> {
+        Ok(self.rows(|connection| Ok(list(connection, before, limit)?))?)
+    }
+
+    /// One version.
+    pub fn version(&self, number: i64) -> Result<Version, Error> {
+        let found = self.rows(|connection| Ok(list(connection, number.checked_add(1), 1)?))?;
+        match found.into_iter().next().filter(|version| version.number == number) {
+            Some(version) => Ok(version),
+            None => Err(self.rows(|connection| Ok(super::at::none(connection, number)?))?),
+        }
+    }
+
+    /// The newest version that was committed at or before a time.
+    pub fn version_at(&self, time: i64) -> Result<Option<Version>, Error> {
+        let number = self.rows(|connection| {
+            if !connection.table_exists(None, "sandlite_version")? {
+                return Ok(None);
+            }
+            let mut statement =
+                connection.prepare_cached("SELECT id FROM sandlite_version WHERE time_ns<=?1 ORDER BY id DESC LIMIT 1")?;
+            Ok(statement.query_row([time], |row| row.get::<_, i64>(0)).optional()?)
+        })?;
+        number.map(|number| self.version(number)).transpose()
+    }
+
+    /// The version that a recorded call made.
+    pub fn version_of(&self, call: i64) -> Result<Option<Version>, Error> {
+        let number = self.rows(|connection| {
+            if !connection.table_exists(None, "sandlite_version")? {
+                return Ok(None);
+            }
+            let mut statement =
+                connection.prepare_cached("SELECT id FROM sandlite_version WHERE call=?1 ORDER BY id DESC LIMIT 1")?;
+            Ok(statement.query_row([call], |row| row.get::<_, i64>(0)).optional()?)
+        })?;
+        number.map(|number| self.version(number)).transpose()
+    }
+
+    /// All labels, those of the newest versions first.
+    pub fn labels(&self) -> Result<Vec<Label>, Error> {
+        Ok(self.rows(|connection| Ok(labels(connection)?))?)
+    }
+}
+
+impl Database {
+    /// Reads a version as [`reader`](Self::reader) reads what is committed: the same operations on files, keys and sessions.
+    ///
+    /// ```
+    /// # use sqlite_fs::Database;
+    /// let database = Database::options().open()?;
+    /// for text in ["one", "two"] {
+    ///     let transaction = database.begin(None)?;
+    ///     transaction.fs().write("/a", text)?;
+    ///     transaction.commit()?;
+    /// }
+    /// assert_eq!(database.reader_at(1)?.fs().read_to_string("/a")?, "one");
+    /// # Ok::<(), sqlite_fs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoVersion`] if there is no such version, or what [`reader`](Self::reader) returns.
+    pub fn reader_at(&self, version: i64) -> Result<Reader, Error> {
+        self.reader()?.at(version)
+    }
+}
+
+impl Transaction {
+    /// Gives a version a name. The running transaction's own is not one yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoVersion`] if there is no such version, or [`Error::Invalid`] if the name is taken, empty, a number or
+    /// too long.
+    pub fn label(&self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
+        self.with(|store| store.label(name, version, message))
+    }
+
+    /// Removes a name, and returns whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Interrupted`] if the transaction was interrupted.
+    pub fn remove_label(&self, name: &str) -> Result<bool, Error> {
+        self.with(|store| {
+            Ok(store.run(|store| {
+                Ok(store.connection.prepare_cached("DELETE FROM sandlite_label WHERE name=?1")?.execute([name])? > 0)
+            })?)
+        })
+    }
+
+    /// The newest version that is committed; the running transaction comes after it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::Damaged`] if the rows contradict each other.
+    pub fn version(&self) -> Result<i64, FsError> {
+        self.run(|store| Ok(store.past.head(&store.connection)?.version))
+    }
+
+    /// Drops versions from the old end. What is kept can be read as before.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Damaged`] if the rows cannot be read.
+    pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        self.with(|store| Ok(store.run(|store| Ok(prune_versions(&store.connection, keep)?))?))
+    }
+}
+
+impl Store {
+    fn label(&mut self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
+        let invalid = |reason: &str| Error::Invalid { what: "label", reason: reason.to_owned() };
+        if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
+            return Err(invalid("expected 1 to 255 printable bytes"));
+        }
+        if name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(invalid("a number is the name of a version already"));
+        }
+        if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
+            return Err(invalid("its message is longer than 64 KB"));
+        }
+        let now = self.now();
+        let problem = self.run(|store| {
+            // The first label of a database may name its first version.
+            store.past.head(&store.connection)?;
+            if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
+                return Ok(Some(super::at::none(&store.connection, version)?));
+            }
+            if store.connection.prepare_cached("SELECT 1 FROM sandlite_label WHERE name=?1")?.exists([name])? {
+                return Ok(Some(invalid(&format!("`{name}` exists"))));
+            }
+            store
+                .connection
+                .prepare_cached("INSERT INTO sandlite_label (name, version, message, time_ns) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![name, version, message, now])?;
+            Ok(None)
+        })?;
+        problem.map_or(Ok(()), Err)
+    }
+}
+
+fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Pruned> {
+    let (Some(newest), Some(oldest_before)) = (super::newest(connection)?, oldest(connection)?) else {
+        return Ok(Pruned::default());
+    };
+    let count =
+        |table: &str| connection.query_row(&format!("SELECT coalesce(sum(1), 0) FROM {table}"), [], |row| rows::bytes(row, 0));
+    let (versions, labels) = (count("sandlite_version")?, count("sandlite_label")?);
+    let least = keep.bytes.map(|bytes| newest.total.saturating_sub(bytes));
+    let first = keep.versions.map(|versions| newest.version.saturating_sub(signed(versions.max(1)) - 1));
+    let first = connection_first(connection, newest.version, |id, total, time| {
+        first.is_some_and(|first| id < first)
+            || least.is_some_and(|least| total < least)
+            || keep.since.is_some_and(|since| time < since)
+    })?;
+    prune(connection, oldest_before.version, first, None)?;
+    let oldest_now = oldest(connection)?.unwrap_or(newest);
+    Ok(Pruned {
+        versions: versions.saturating_sub(count("sandlite_version")?),
+        bytes: oldest_now.total.saturating_sub(oldest_before.total),
+        labels: labels.saturating_sub(count("sandlite_label")?),
+        oldest: oldest_now.version,
+    })
+}
+
+/// The marks of a version, for what compares two of them.
+pub(super) fn marks(connection: &Connection, version: i64) -> rusqlite::Result<Option<(Ino, i64)>> {
+    connection
+        .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version WHERE id=?1")?
+        .query_row([version], super::head_of)
+        .optional()
+        .map(|head| head.map(|head| (head.mark, head.entries)))
+}
