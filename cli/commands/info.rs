@@ -38,6 +38,7 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
     field("keys", format!("{}, {}", summary.keys, budget(summary.keys_used, summary.keys_allowed)));
     field("sessions", budget(summary.sessions_used, summary.sessions_allowed));
     field("history", format!("{} runs, {}", summary.runs, budget(summary.history_used, summary.history_allowed)));
+    field("past", budget(summary.past_used, summary.past_allowed));
     field("format", format!("AgentFS {}, Sandlite {}", summary.schema, summary.format));
     if !runs.is_empty() {
         printer.line("");
@@ -72,6 +73,8 @@ fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
         "sessions_allowed": summary.sessions_allowed,
         "history_used": summary.history_used,
         "history_allowed": summary.history_allowed,
+        "past_used": summary.past_used,
+        "past_allowed": summary.past_allowed,
         "last": runs,
     })
 }

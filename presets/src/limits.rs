@@ -96,6 +96,8 @@ limits! {
     sessions: ByteSize, Sessions;
     /// Bytes of the history: commands and their output; the oldest output is dropped first.
     history: ByteSize, History;
+    /// Bytes of earlier versions of files, keys and sessions; the oldest versions are dropped first.
+    past: ByteSize, Past;
 }
 
 /// Why limits are refused.

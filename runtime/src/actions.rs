@@ -10,6 +10,7 @@ mod run;
 mod schema;
 mod trees;
 mod values;
+mod versions;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use history::{History, HistoryRow, HistoryRows};
 pub use run::{Bash, Limit, Python, Ran, RunOptions};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
+pub use versions::{Checkpoint, Checkpoints, Diff, Log, PruneVersions, Restore, Undo};
 
 /// What an action does to the sandbox, as a hint to clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -165,6 +167,29 @@ impl<C: 'static> Action<C> {
     }
 }
 
+impl Action {
+    /// The same row, whose question can also be asked of a past version: `at` is one more argument.
+    #[must_use]
+    const fn of_versions<R: Request>(mut self) -> Self {
+        self.input = schema::input_at::<R>;
+        self.prepare = prepare_at::<R>;
+        self
+    }
+}
+
+fn prepare_at<R: Request>(mut arguments: Value) -> Result<Prepared, Error> {
+    let at = match arguments.as_object_mut().and_then(|arguments| arguments.remove("at")) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(reference)) => Some(reference),
+        Some(_) => return Err(Error::Invalid("the arguments do not fit: `at` is not a string".to_owned())),
+    };
+    let prepared = prepare::<R, Context>(arguments)?;
+    Ok(Prepared(Box::new(move |context| match at {
+        None => prepared.run(context),
+        Some(reference) => prepared.run(&Context { sandbox: context.sandbox.at(&reference)?, ..context.clone() }),
+    })))
+}
+
 fn prepare<R: Request<C>, C: 'static>(arguments: Value) -> Result<Prepared<C>, Error> {
     let request: R = serde_json::from_value(arguments).map_err(|error| {
         Error::Invalid(format!("the arguments do not fit: {}", shortened(error.to_string(), answer::COMPLAINT)))
@@ -252,27 +277,48 @@ pub fn find(name: &str) -> Option<&'static Action> {
 use Effect::{Changes, Reads};
 use Permission::{Execute, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
-static ACTIONS: [Action; 19] = [
+static ACTIONS: [Action; 26] = [
     Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute),
     Action::new::<Python>("python", "Run Python", PYTHON, Changes, Execute),
-    Action::new::<ReadFile>("read_file", "Read a file", READ, Reads, ReadFiles),
+    Action::new::<ReadFile>("read_file", "Read a file", READ, Reads, ReadFiles).of_versions::<ReadFile>(),
     Action::new::<WriteFile>("write_file", "Write a file", WRITE, Changes, WriteFiles).idempotent(),
     Action::new::<EditFile>("edit_file", "Edit a file", EDIT, Changes, WriteFiles),
-    Action::new::<ListFiles>("list_files", "List files", LIST, Reads, ReadFiles),
-    Action::new::<Glob>("glob", "Find files by name", GLOB, Reads, ReadFiles),
-    Action::new::<Grep>("grep", "Search in files", GREP, Reads, ReadFiles),
+    Action::new::<ListFiles>("list_files", "List files", LIST, Reads, ReadFiles).of_versions::<ListFiles>(),
+    Action::new::<Glob>("glob", "Find files by name", GLOB, Reads, ReadFiles).of_versions::<Glob>(),
+    Action::new::<Grep>("grep", "Search in files", GREP, Reads, ReadFiles).of_versions::<Grep>(),
     Action::new::<DeleteFile>("delete_file", "Delete a file", DELETE, Changes, WriteFiles),
     Action::new::<MoveFile>("move_file", "Move a file", MOVE, Changes, WriteFiles),
     Action::new::<CopyFiles>("copy_files", "Copy files", COPY, Changes, WriteFiles).idempotent().for_programs(),
-    Action::new::<FindFiles>("find_files", "Find files by name or kind", FIND, Reads, ReadFiles).for_programs(),
-    Action::new::<DiskUsage>("disk_usage", "Count files and bytes", USAGE, Reads, ReadFiles).for_programs(),
-    Action::new::<DrawTree>("tree", "Draw a tree", TREE, Reads, ReadFiles).for_programs(),
-    Action::new::<KvGet>("kv_get", "Get a value", KV_GET, Reads, ReadValues),
+    Action::new::<FindFiles>("find_files", "Find files by name or kind", FIND, Reads, ReadFiles)
+        .of_versions::<FindFiles>()
+        .for_programs(),
+    Action::new::<DiskUsage>("disk_usage", "Count files and bytes", USAGE, Reads, ReadFiles)
+        .of_versions::<DiskUsage>()
+        .for_programs(),
+    Action::new::<DrawTree>("tree", "Draw a tree", TREE, Reads, ReadFiles).of_versions::<DrawTree>().for_programs(),
+    Action::new::<KvGet>("kv_get", "Get a value", KV_GET, Reads, ReadValues).of_versions::<KvGet>(),
     Action::new::<KvSet>("kv_set", "Set a value", KV_SET, Changes, WriteValues).idempotent(),
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),
-    Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues),
+    Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues).of_versions::<KvKeys>(),
     Action::new::<History>("history", "What was done", HISTORY, Reads, ReadHistory),
+    Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
+    Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
+    Action::new::<Undo>("undo", "Undo runs", UNDO, Changes, WriteFiles),
+    Action::new::<Restore>("restore", "Restore a version", RESTORE, Changes, WriteFiles).idempotent(),
+    Action::new::<Checkpoint>("checkpoint", "Name this version", CHECKPOINT, Changes, WriteFiles),
+    Action::new::<Checkpoints>("checkpoints", "List checkpoints", CHECKPOINTS, Reads, ReadHistory).for_programs(),
+    Action::new::<PruneVersions>("prune_versions", "Drop old versions", PRUNE, Changes, WriteFiles).for_programs(),
 ];
+
+const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
+const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
+const UNDO: &str =
+    "Brings files, keys and sessions back to what they were before the last changing runs. Undoing an undo is a redo.";
+const RESTORE: &str =
+    "Brings everything, or some paths, back to what it was at a version. It is a run of its own, so it can be undone.";
+const CHECKPOINT: &str = "Names the present version, to compare with it or to come back to it later.";
+const CHECKPOINTS: &str = "Lists the checkpoints, newest first.";
+const PRUNE: &str = "Drops old versions; those that are kept can be read as before.";
 
 const BASH: &str = "Runs a bash command line in the sandbox, with some 160 programs (grep, sed, awk, jq, find, tar, …). Each call is a fresh \
 shell: files stay, variables and `cd` do not, unless you name a `session`. Returns exit code, standard output and standard error; a non-zero exit code is an answer, \

@@ -41,6 +41,7 @@ mod run;
 mod sandbox;
 mod session;
 mod tools;
+mod versions;
 mod vfs;
 mod wasi;
 mod zip;
@@ -61,6 +62,9 @@ pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
-pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, KeyPage, NewFile, Stat, Violation};
+pub use sqlite_fs::{
+    Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
+};
 pub use tools::{Tool, ToolContext};
+pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
 pub use vfs::TreeCopy;

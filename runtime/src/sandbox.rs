@@ -45,6 +45,8 @@ pub struct Sandbox {
     pub(crate) tools: Arc<Tools>,
     pub(crate) interpreters: Arc<Interpreters>,
     pub(crate) reaping: Arc<Reaping>,
+    /// The version that it looks at; `None` for the present.
+    pub(crate) at: Option<i64>,
     python: Python,
     power_safe: bool,
     import_notes: Arc<[String]>,
@@ -82,11 +84,15 @@ impl Sandbox {
 
     /// The last committed state of the files: waits for nobody.
     pub(crate) fn now(&self) -> Result<View<Reader>, Error> {
-        self.recorder.now(&self.scope)
+        match self.at {
+            None => self.recorder.now(&self.scope),
+            Some(version) => self.recorder.at(&self.scope, version),
+        }
     }
 
     /// Changes something in one transaction with its row of the history.
     pub(crate) fn change<T>(&self, call: LibraryCall, work: impl FnOnce(&Ongoing<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.refuse_in_the_past()?;
         self.recorder.change(&self.scope, call, work)
     }
 
@@ -96,7 +102,25 @@ impl Sandbox {
         call: LibraryCall,
         work: impl FnOnce(&Ongoing<'_>) -> Result<(T, serde_json::Value), Error>,
     ) -> Result<T, Error> {
+        self.refuse_in_the_past()?;
         self.recorder.change_answering(&self.scope, call, work)
+    }
+
+    /// The rows that it looks at.
+    pub(crate) fn reader(&self) -> Result<Reader, Error> {
+        Ok(match self.at {
+            None => self.database.reader()?,
+            Some(version) => self.database.reader_at(version)?,
+        })
+    }
+
+    fn refuse_in_the_past(&self) -> Result<(), Error> {
+        match self.at {
+            None => Ok(()),
+            Some(version) => {
+                Err(Error::Invalid(format!("version v{version} is past and cannot be changed: use `restore`, or fork it")))
+            }
+        }
     }
 
     /// The engine behind it, which other sandboxes can share.

@@ -9,6 +9,14 @@ pub(super) fn input<T: JsonSchema>() -> Value {
     made::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
+/// What an action takes that can be asked of a past version.
+pub(super) fn input_at<T: JsonSchema>() -> Value {
+    let mut schema = input::<T>();
+    let description = "The version to look at instead of the present: a run's number, HEAD~3, a checkpoint, @{2 hours ago}.";
+    schema["properties"]["at"] = serde_json::json!({ "type": ["string", "null"], "default": null, "description": description });
+    schema
+}
+
 /// What an action returns.
 pub(super) fn output<T: JsonSchema>() -> Value {
     made::<T>(SchemaSettings::draft2020_12().for_serialize())

@@ -201,6 +201,11 @@ impl Recorder {
         Ok(View::new(self.database().reader()?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
+    /// The files of a version.
+    pub(crate) fn at(&self, scope: &Scope, version: i64) -> Result<View<Reader>, Error> {
+        Ok(View::new(self.database().reader_at(version)?, scope).map_err(sqlite_fs::Error::from)?)
+    }
+
     /// Reads something, and lets the row wait for the next transaction.
     pub(crate) fn read<T>(&self, call: Call, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         self.read_answering(call, || Ok((work()?, json!({ "success": true }))))

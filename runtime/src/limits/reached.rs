@@ -38,6 +38,7 @@ impl LimitReached {
             LimitName::Keys => "delete keys you no longer need, or use a wider preset",
             LimitName::Sessions => "remove sessions you no longer need, or use a wider preset",
             LimitName::History => "write the output to a file, or use a wider preset",
+            LimitName::Past => "prune old versions, or use a wider preset",
         }
     }
 

@@ -300,6 +300,7 @@ impl Builder {
             tools,
             interpreters,
             reaping: Arc::default(),
+            at: None,
             python: self.python,
             import_notes: import_notes.into(),
         };
@@ -331,6 +332,7 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
         keys: limits.keys.0,
         sessions: limits.sessions.0,
         history: limits.history.0,
+        past: limits.past.0,
         ..Quota::default()
     };
     if path.is_none() {
@@ -349,7 +351,7 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
 // A snapshot may hold what the preset lets a sandbox hold, and must be read within a minute (T-SNAP-03).
 fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
     let deadline = Some(clock::now() + IMPORT_TIME);
-    let parts = [limits.disk, limits.names, limits.keys, limits.sessions, limits.history];
+    let parts = [limits.disk, limits.names, limits.keys, limits.sessions, limits.history, limits.past];
     let bytes = parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.0));
     Import { deadline, max_bytes: bytes.saturating_mul(2), digest, ..Import::default() }
 }

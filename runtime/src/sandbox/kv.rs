@@ -1,7 +1,7 @@
 //! The key-value store: JSON values by name, beside the files.
 
 use serde_json::{Value, json};
-use sqlite_fs::{Database, KeyPage, Quota};
+use sqlite_fs::{KeyPage, Quota};
 
 use super::Sandbox;
 use crate::Error;
@@ -53,10 +53,6 @@ impl<'a> Kv<'a> {
         Self { sandbox }
     }
 
-    fn database(&self) -> &Database {
-        &self.sandbox.database
-    }
-
     /// The value of a key.
     ///
     /// # Errors
@@ -73,7 +69,7 @@ impl<'a> Kv<'a> {
     /// When the database cannot be read.
     pub fn entry(&self, key: &str) -> Result<Option<KvEntry>, Error> {
         self.sandbox.recorder.read_answering(Call::new("kv_get", named(key), json!({ "key": named(key) })), || {
-            let found = self.database().reader()?.get(key)?;
+            let found = self.sandbox.reader()?.get(key)?;
             let exists = json!({ "exists": found.is_some() });
             Ok((found.map(KvEntry::from), exists))
         })
@@ -162,7 +158,7 @@ impl<'a> Kv<'a> {
     /// Returns an error if the database cannot be read.
     pub fn keys_after(&self, prefix: &str, after: Option<&str>) -> Result<KeyPage, Error> {
         let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix, "after": after }));
-        self.sandbox.recorder.read(call, || Ok(self.database().reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
+        self.sandbox.recorder.read(call, || Ok(self.sandbox.reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
     }
 
     /// All keys that begin with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.
@@ -172,7 +168,7 @@ impl<'a> Kv<'a> {
     /// When the database cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         let call = Call::new("kv_keys", named(prefix), json!({ "prefix": named(prefix) }));
-        self.sandbox.recorder.read(call, || Ok(self.database().reader()?.keys(prefix)?))
+        self.sandbox.recorder.read(call, || Ok(self.sandbox.reader()?.keys(prefix)?))
     }
 }
 

@@ -55,6 +55,10 @@ pub struct Summary {
     pub history_used: u64,
     /// The limit `history`.
     pub history_allowed: u64,
+    /// Bytes of earlier versions, which count towards the limit `past`.
+    pub past_used: u64,
+    /// The limit `past`.
+    pub past_allowed: u64,
 }
 
 /// The AgentFS specification that the tables follow.
@@ -76,7 +80,7 @@ impl Sandbox {
     pub fn info(&self) -> Result<Summary, Error> {
         self.recorder.settle();
         let reader = self.database.reader()?;
-        let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history } = reader.used()?;
+        let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history, past } = reader.used()?;
         let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
         Ok(Summary {
             path: self.database.path().map(Path::to_owned),
@@ -100,6 +104,8 @@ impl Sandbox {
             sessions_allowed: self.limits.sessions.0,
             history_used: history,
             history_allowed: self.limits.history.0,
+            past_used: past,
+            past_allowed: self.limits.past.0,
         })
     }
 
@@ -149,7 +155,7 @@ impl Sandbox {
         let database = self.database.fork(options)?;
         let interpreters = self.interpreters.none();
         let import_notes = Arc::default();
-        Ok(Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, ..self.clone() })
+        Ok(Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() })
     }
 
     /// What was left out or changed when the sandbox was filled from a snapshot ([`Builder::import`](crate::Builder::import)),

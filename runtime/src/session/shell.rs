@@ -61,7 +61,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
-        Ok(self.database.reader()?.sessions()?)
+        Ok(self.reader()?.sessions()?)
     }
 }
 
@@ -127,7 +127,7 @@ impl Session {
     ///
     /// When the database cannot be read.
     pub fn directory(&self) -> Result<Option<String>, Error> {
-        let state = self.sandbox.database.reader()?.session(&self.name, SHELL)?;
+        let state = self.sandbox.reader()?.session(&self.name, SHELL)?;
         Ok(state.as_deref().and_then(directory_in))
     }
 

@@ -1,0 +1,344 @@
+//! `log`, `diff`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune_versions`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Context, Request, shortened};
+use crate::versions::{Comparison, Difference, DifferenceKind, LoggedVersion};
+use crate::{Error, Keep};
+
+/// Most versions of one answer.
+const MOST: usize = 200;
+/// Longest command text in a list.
+const COMMAND: usize = 500;
+/// Paths of one answer, and of one row of a log.
+const PATHS: usize = 1000;
+const ROW_PATHS: usize = 20;
+/// Bytes of a patch in one answer.
+const PATCH: usize = 64 << 10;
+
+/// Which versions to list.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// List only versions that changed this path, or something below it.
+    pub path: Option<String>,
+    /// How many versions, at most 200; defaults to 20.
+    pub limit: Option<usize>,
+    /// List only versions before this one: the last `version` of the page before.
+    pub before: Option<i64>,
+}
+
+/// Versions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VersionList {
+    /// The versions, newest first.
+    pub versions: Vec<VersionRow>,
+}
+
+/// One version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VersionRow {
+    /// Its number; `v` before it makes it a reference.
+    pub version: i64,
+    /// The run that made it, whose number is a reference too.
+    pub run: Option<i64>,
+    /// What made it: `base`, `run` or `outside`.
+    pub made_by: &'static str,
+    /// What was run.
+    pub command: String,
+    /// The exit code of the run.
+    pub exit_code: Option<i32>,
+    /// When it was committed, in milliseconds since 1970.
+    pub time_ms: i64,
+    /// The paths it changed, at most 20.
+    pub changed: Vec<String>,
+    /// How many paths it changed.
+    pub changes: usize,
+    /// The checkpoints that name it.
+    pub checkpoints: Vec<String>,
+}
+
+impl VersionRow {
+    fn new(logged: LoggedVersion) -> Self {
+        let made_by = logged.made_by();
+        let LoggedVersion { version, run } = logged;
+        let changes = run.as_ref().and_then(|run| run.changes.as_ref()).and_then(|changes| changes.as_array());
+        let paths = || changes.into_iter().flatten().filter_map(|change| change["path"].as_str().filter(|path| !path.is_empty()));
+        Self {
+            version: version.number,
+            run: version.call,
+            made_by,
+            command: run.as_ref().map_or_else(String::new, |run| shortened(run.command.clone(), COMMAND)),
+            exit_code: run.as_ref().and_then(|run| run.exit_code),
+            time_ms: version.time / 1_000_000,
+            changed: paths().take(ROW_PATHS).map(str::to_owned).collect(),
+            changes: paths().count(),
+            checkpoints: version.labels,
+        }
+    }
+
+    fn line(&self) -> String {
+        let name = self.run.map_or_else(|| format!("v{}", self.version), |run| run.to_string());
+        let labels = self.checkpoints.iter().map(|label| format!(" [{label}]")).collect::<String>();
+        let what = if self.command.is_empty() { self.made_by } else { self.command.lines().next().unwrap_or_default() };
+        let paths = self.changed.join(" ");
+        let more = self.changes.saturating_sub(self.changed.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{name:>6}{labels}  {what}\n        {paths}{more}")
+    }
+}
+
+impl Request for Log {
+    type Data = VersionList;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let sandbox = context.sandbox();
+        let path = self.path.map(|path| sandbox.agent().absolute(&path)).transpose()?;
+        let limit = self.limit.map(|limit| limit.min(MOST));
+        let logged = sandbox.versions().log(path.as_deref(), self.before, limit)?;
+        let versions: Vec<VersionRow> = logged.into_iter().map(VersionRow::new).collect();
+        let text = versions.iter().map(VersionRow::line).collect::<Vec<_>>().join("\n");
+        let text = if text.is_empty() { "nothing was changed yet".to_owned() } else { text };
+        Ok(Answer::new(text, &VersionList { versions }))
+    }
+}
+
+/// Which versions to compare.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diff {
+    /// The older version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`. Its state is the one after that run.
+    pub from: String,
+    /// The newer version; defaults to `HEAD`, the present state.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// Compare only these paths and what is below them.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Return the names and sizes alone, without the lines that differ.
+    #[serde(default)]
+    pub names_only: bool,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Differences {
+    /// The paths that differ, sorted, at most 1000.
+    pub files: Vec<Difference>,
+    /// How many paths differ.
+    pub total: usize,
+    /// The lines that differ, as a patch that `git apply` takes; cut at 64 KB.
+    pub patch: String,
+    /// Whether something is left out.
+    pub truncated: bool,
+}
+
+impl Differences {
+    fn new(compared: &Comparison, with_patch: bool) -> Self {
+        let mut patch = if with_patch { compared.patch() } else { String::new() };
+        let is_long = patch.len() > PATCH;
+        patch.truncate(patch.floor_char_boundary(PATCH));
+        let total = compared.differences.len();
+        let files: Vec<Difference> = compared.differences.iter().take(PATHS).cloned().collect();
+        Self { truncated: is_long || total > files.len(), files, total, patch }
+    }
+
+    fn render(&self) -> String {
+        if self.total == 0 {
+            return "no differences".to_owned();
+        }
+        let lines = self.files.iter().map(|file| {
+            let mark = match file.kind {
+                DifferenceKind::Added => 'A',
+                DifferenceKind::Modified => 'M',
+                DifferenceKind::Mode => 'm',
+                DifferenceKind::Deleted => 'D',
+            };
+            format!("{mark} {}", file.path)
+        });
+        let mut text = lines.collect::<Vec<_>>().join("\n");
+        if !self.patch.is_empty() {
+            text.push('\n');
+            text.push_str(&self.patch);
+        }
+        if self.truncated {
+            text.push_str("\n[something is left out: name fewer paths]");
+        }
+        text
+    }
+}
+
+impl Request for Diff {
+    type Data = Differences;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let sandbox = context.sandbox();
+        let paths = absolute(context, &self.paths)?;
+        let to = self.to.as_deref().unwrap_or("HEAD");
+        let compared = sandbox.versions().compare_until(&self.from, to, &paths, context.cancel())?;
+        let differences = Differences::new(&compared, !self.names_only);
+        Ok(Answer::new(differences.render(), &differences))
+    }
+}
+
+fn absolute(context: &Context, paths: &[String]) -> Result<Vec<String>, Error> {
+    paths.iter().map(|path| context.sandbox().agent().absolute(path)).collect()
+}
+
+/// How many runs to undo.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Undo {
+    /// How many changing runs to undo; defaults to 1.
+    pub runs: Option<u32>,
+    /// Return what would change and change nothing.
+    pub dry_run: bool,
+}
+
+impl Request for Undo {
+    type Data = Differences;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let runs = self.runs.unwrap_or(1).max(1);
+        let versions = context.sandbox().versions();
+        let done = match self.dry_run {
+            true => versions.compare_until("HEAD", &format!("HEAD~{runs}"), &[], context.cancel())?,
+            false => versions.undo(runs)?,
+        };
+        let differences = Differences::new(&done, false);
+        Ok(Answer::new(differences.render(), &differences))
+    }
+}
+
+/// What to bring back.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restore {
+    /// The version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`.
+    pub version: String,
+    /// Bring back only these paths and what is below them; defaults to everything, keys and sessions included.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Return what would change and change nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+impl Request for Restore {
+    type Data = Differences;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let (versions, paths) = (context.sandbox().versions(), absolute(context, &self.paths)?);
+        let done = match self.dry_run {
+            true => versions.compare_until("HEAD", &self.version, &paths, context.cancel())?,
+            false => versions.restore(&self.version, &paths)?,
+        };
+        let differences = Differences::new(&done, false);
+        Ok(Answer::new(differences.render(), &differences))
+    }
+}
+
+/// A name for the present state.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// The name, which no other checkpoint has.
+    pub name: String,
+    /// What to remember about it.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckpointRow {
+    /// Its name.
+    pub name: String,
+    /// The version that it names.
+    pub version: i64,
+    /// What was said about it.
+    pub message: Option<String>,
+    /// When it was made, in milliseconds since 1970.
+    pub time_ms: i64,
+}
+
+impl From<crate::Label> for CheckpointRow {
+    fn from(label: crate::Label) -> Self {
+        let crate::Label { name, version, message, time } = label;
+        Self { name, version, message, time_ms: time / 1_000_000 }
+    }
+}
+
+impl Request for Checkpoint {
+    type Data = CheckpointRow;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let row = CheckpointRow::from(context.sandbox().versions().checkpoint(&self.name, self.message.as_deref())?);
+        Ok(Answer::new(format!("checkpoint {} is version {}", row.name, row.version), &row))
+    }
+}
+
+/// All checkpoints.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoints {}
+
+/// Checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckpointList {
+    /// The checkpoints, newest first.
+    pub checkpoints: Vec<CheckpointRow>,
+}
+
+impl Request for Checkpoints {
+    type Data = CheckpointList;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let checkpoints: Vec<CheckpointRow> = context.sandbox().versions().checkpoints()?.into_iter().map(Into::into).collect();
+        let lines = checkpoints.iter().map(|row| {
+            let message = row.message.as_deref().map_or_else(String::new, |message| format!("  {message}"));
+            format!("v{} {}{message}", row.version, row.name)
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
+        Ok(Answer::new(if text.is_empty() { "no checkpoints".to_owned() } else { text }, &CheckpointList { checkpoints }))
+    }
+}
+
+/// What to keep of the past.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PruneVersions {
+    /// Keep at most so many versions.
+    pub keep_versions: Option<u64>,
+    /// Keep versions that are younger than so many seconds.
+    pub keep_seconds: Option<u64>,
+    /// Keep at most so many bytes of earlier versions.
+    pub keep_bytes: Option<u64>,
+}
+
+/// What was pruned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PrunedVersions {
+    /// How many versions are gone.
+    pub versions: u64,
+    /// How many bytes they took.
+    pub bytes: u64,
+    /// The oldest version that can still be read.
+    pub oldest: i64,
+}
+
+impl Request for PruneVersions {
+    type Data = PrunedVersions;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        if self.keep_versions.is_none() && self.keep_seconds.is_none() && self.keep_bytes.is_none() {
+            return Err(Error::Invalid("missing bound: give keep_versions, keep_seconds or keep_bytes".to_owned()));
+        }
+        let since = self.keep_seconds.map(crate::versions::seconds_ago);
+        let keep = Keep { versions: self.keep_versions, since, bytes: self.keep_bytes };
+        let pruned = context.sandbox().versions().prune(&keep)?;
+        let data = PrunedVersions { versions: pruned.versions, bytes: pruned.bytes, oldest: pruned.oldest };
+        Ok(Answer::new(format!("pruned {} versions, {} bytes; the oldest is v{}", data.versions, data.bytes, data.oldest), &data))
+    }
+}

@@ -1,0 +1,313 @@
+//! Versions: every run that changed something left a state that can be named, read, compared and brought back.
+//!
+//! The rows of a past state are `sqlite-fs`'s; here are the words for them (`reference.rs`), what differs between two of them
+//! (`compare.rs`) and the verbs.
+
+mod compare;
+mod reference;
+
+use serde_json::json;
+use sqlite_fs::{Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+
+pub use compare::{Comparison, Difference, DifferenceKind};
+
+use crate::cancel::Deadline;
+use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
+use crate::sandbox::Sandbox;
+use crate::session;
+use crate::vfs::View;
+use crate::{Cancel, Error, clock};
+
+/// The versions of a sandbox.
+///
+/// ```
+/// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+/// sandbox.bash("echo one > /note")?;
+/// sandbox.versions().checkpoint("before", None)?;
+/// sandbox.bash("echo two > /note; touch /more")?;
+/// let changed = sandbox.versions().compare("before", "HEAD", &[])?;
+/// assert_eq!(changed.paths().collect::<Vec<_>>(), ["/more", "/note"]);
+/// sandbox.versions().restore("before", &[])?;
+/// assert_eq!(sandbox.fs().read("/note")?, b"one\n");
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Versions<'a> {
+    sandbox: &'a Sandbox,
+}
+
+/// A version and the run that made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedVersion {
+    /// The version.
+    pub version: Version,
+    /// The run, without its output; `None` if no run made it or its row is gone.
+    pub run: Option<Run>,
+}
+
+/// Versions of a page when nobody says how many.
+const PAGE: usize = 20;
+
+/// Versions that are looked at for one page of those that changed a path.
+const LOOKED_AT: usize = 10_000;
+
+impl Sandbox {
+    /// The versions: what the sandbox was after each run.
+    #[must_use]
+    pub fn versions(&self) -> Versions<'_> {
+        Versions { sandbox: self }
+    }
+
+    /// The same sandbox as it was at a version: everything that reads shows that state, nothing can be changed, and a command
+    /// runs in a copy that is thrown away.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.bash("echo one > /note")?;
+    /// sandbox.bash("rm /note")?;
+    /// let before = sandbox.at("HEAD~1")?;
+    /// assert_eq!(before.fs().read("/note")?, b"one\n");
+    /// assert_eq!(before.bash("echo more >> /note; cat /note")?.stdout, b"one\nmore\n");
+    /// assert!(before.fs().write("/note", "other").is_err() && !sandbox.fs().exists("/note")?);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if there is no such version.
+    pub fn at(&self, reference: &str) -> Result<Self, Error> {
+        let mut sandbox = self.clone();
+        sandbox.at = Some(self.versions().resolve(reference)?.number);
+        Ok(sandbox)
+    }
+
+    /// A second sandbox in memory that continues from a version: its files, keys and sessions, under the same limits.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if there is no such version, or an error if the database cannot be read.
+    pub fn fork_at(&self, reference: &str) -> Result<Self, Error> {
+        let version = self.versions().resolve(reference)?;
+        let fork = self.fork()?;
+        fork.versions().bring_back(&version, &[], "fork_at")?;
+        Ok(fork)
+    }
+}
+
+impl Versions<'_> {
+    fn reader(&self) -> Result<Reader, Error> {
+        self.sandbox.recorder.settle();
+        Ok(self.sandbox.database.reader()?)
+    }
+
+    /// Finds the version that a reference means: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the reference means nothing, or names a version that was pruned.
+    pub fn resolve(&self, reference: &str) -> Result<Version, Error> {
+        reference::resolve(&self.reader()?, reference)
+    }
+
+    /// The files of a version.
+    pub(crate) fn view(&self, version: &Version) -> Result<View<Reader>, Error> {
+        self.sandbox.recorder.at(&self.sandbox.scope, version.number)
+    }
+
+    /// Lists versions, newest first, with the runs that made them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn log(&self, path: Option<&str>, before: Option<i64>, limit: Option<usize>) -> Result<Vec<LoggedVersion>, Error> {
+        let reader = self.reader()?;
+        let limit = limit.unwrap_or(PAGE);
+        let (mut found, mut before, mut looked_at) = (Vec::new(), before, 0);
+        while found.len() < limit && looked_at < LOOKED_AT {
+            let page = reader.versions(before, limit.clamp(1, 1000))?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.number);
+            looked_at += page.len();
+            for version in page {
+                let run = version.call.map(|call| self.run(call)).transpose()?.flatten();
+                if path.is_none_or(|path| run.as_ref().is_some_and(|run| changed(run, path))) && found.len() < limit {
+                    found.push(LoggedVersion { version, run });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn run(&self, call: i64) -> Result<Option<Run>, Error> {
+        let filter = HistoryFilter { limit: 1, before: call.checked_add(1), ..HistoryFilter::default() };
+        Ok(history::list(&self.sandbox.database, &filter)?.pop().filter(|run| run.id == call))
+    }
+
+    /// Compares two versions below some paths, or everywhere.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a reference means nothing, or an error if a file cannot be read.
+    pub fn compare(&self, from: &str, to: &str, paths: &[String]) -> Result<Comparison, Error> {
+        self.compare_until(from, to, paths, Cancel::default())
+    }
+
+    /// The same, ended by a [`Cancel`].
+    pub(crate) fn compare_until(&self, from: &str, to: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
+        let (from, to) = (self.resolve(from)?, self.resolve(to)?);
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
+        compare::compare(self.view(&from)?, self.view(&to)?, paths, &deadline)
+    }
+
+    /// Names the newest version, or another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] or a database error if the name is taken or not a name.
+    pub fn checkpoint(&self, name: &str, message: Option<&str>) -> Result<Label, Error> {
+        if reference::is_reserved(name) {
+            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it already means something else")));
+        }
+        let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
+        let version = self.sandbox.change_answering(call, |run| {
+            let transaction = run.transaction()?;
+            let version = transaction.version().map_err(sqlite_fs::Error::from)?;
+            transaction.label(name, version, message)?;
+            Ok((version, json!({ "version": version })))
+        })?;
+        let labels = self.reader()?.labels()?;
+        labels
+            .into_iter()
+            .find(|label| label.name == name)
+            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} is gone")))
+    }
+
+    /// The checkpoints, those of the newest versions first.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn checkpoints(&self) -> Result<Vec<Label>, Error> {
+        Ok(self.reader()?.labels()?)
+    }
+
+    /// Removes a checkpoint's name and returns whether there was one. The version stays.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be written.
+    pub fn remove_checkpoint(&self, name: &str) -> Result<bool, Error> {
+        let call = Call::new("remove_checkpoint", name, json!({ "name": name }));
+        self.sandbox.change(call, |run| Ok(run.transaction()?.remove_label(name)?))
+    }
+
+    /// Brings files back to what they were at a version: those below some paths, or all of them with keys and sessions. It is a
+    /// run of its own, so it can be undone.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read or written.
+    pub fn restore(&self, reference: &str, paths: &[String]) -> Result<Comparison, Error> {
+        self.bring_back(&self.resolve(reference)?, paths, "restore")
+    }
+
+    /// Brings everything back to what it was before the last `runs` versions. An undo of an undo is a redo.
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore).
+    pub fn undo(&self, runs: u32) -> Result<Comparison, Error> {
+        self.bring_back(&self.resolve(&format!("HEAD~{runs}"))?, &[], "undo")
+    }
+
+    fn bring_back(&self, version: &Version, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
+        let then = self.view(version)?;
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
+        let subject = format!("v{}", version.number);
+        let call = Call::new(name, &subject, json!({ "version": version.number, "paths": paths }));
+        self.sandbox.change_answering(call, |run| {
+            let view: &View<Transaction> = run.view()?;
+            let done = compare::make_equal(view, &then, paths, &deadline)?;
+            if paths.is_empty() {
+                let database = &self.sandbox.database;
+                restore_values(run.transaction()?, &database.reader()?, &database.reader_at(version.number)?)?;
+            }
+            let count = done.differences.len();
+            Ok((done, json!({ "version": version.number, "changed": count })))
+        })
+    }
+
+    /// Drops versions from the old end; what is kept can be read as before.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be written.
+    pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        let about = json!({ "versions": keep.versions, "since": keep.since, "bytes": keep.bytes });
+        self.sandbox.change_answering(Call::new("prune", "versions", about), |run| {
+            let pruned = run.transaction()?.prune(keep)?;
+            Ok((pruned, json!({ "versions": pruned.versions, "bytes": pruned.bytes, "oldest": pruned.oldest })))
+        })
+    }
+}
+
+/// The moment so many seconds before now, in nanoseconds since 1970.
+pub(crate) fn seconds_ago(seconds: u64) -> i64 {
+    let nanos = u128::from(seconds) * 1_000_000_000;
+    i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
+}
+
+// Keys and sessions as they were.
+fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
+    let (kv, wanted) = (transaction.kv(), then.keys("")?);
+    for key in kv.keys("")?.iter().filter(|key| wanted.binary_search(key).is_err()) {
+        kv.delete(key)?;
+    }
+    for key in &wanted {
+        let Some(old) = then.get(key)? else { continue };
+        let present = kv.get(key)?;
+        if present.as_ref().is_none_or(|value| value.json != old.json) {
+            kv.set(key, &old.json)?;
+        }
+        if present.is_none_or(|value| value.secret != old.secret) {
+            kv.set_secret(key, old.secret)?;
+        }
+    }
+    let (sessions, wanted) = (transaction.sessions(), then.sessions()?);
+    for name in now.sessions()?.iter().filter(|name| !wanted.contains(name)) {
+        sessions.remove(name)?;
+    }
+    for name in &wanted {
+        for part in [session::SHELL, session::PYTHON] {
+            let (old, present) = (then.session(name, part)?, sessions.get(name, part)?);
+            if let Some(old) = old.filter(|old| present.as_ref() != Some(old)) {
+                sessions.set(name, part, &old)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+// Whether a run changed a path, or something below it.
+fn changed(run: &Run, path: &str) -> bool {
+    let is_below = |changed: &str| {
+        changed.strip_prefix(path.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
+    changes
+        .into_iter()
+        .flatten()
+        .any(|change| ["path", "from"].iter().any(|key| change.get(*key).and_then(|path| path.as_str()).is_some_and(is_below)))
+}
+
+impl LoggedVersion {
+    /// What made it, in a word: `base`, `run` or `outside`.
+    #[must_use]
+    pub fn made_by(&self) -> &'static str {
+        match self.version.kind {
+            VersionKind::Base => "base",
+            VersionKind::Outside => "outside",
+            _ => "run",
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Every run that changed something is a version: it can be named, read, compared, brought back and forked.
+
+use runtime::{Command, DifferenceKind, Error, Keep, Mount, Sandbox};
+use serde_json::json;
+
+use super::sandbox;
+
+fn text(sandbox: &Sandbox, path: &str) -> String {
+    String::from_utf8(sandbox.fs().read(path).unwrap()).unwrap()
+}
+
+/// A sandbox whose `/note` says what the last of so many runs wrote.
+fn written(times: u32) -> Sandbox {
+    let sandbox = sandbox();
+    for time in 1..=times {
+        sandbox.bash(format!("echo {time} > /note")).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn a_version_is_read_by_the_number_of_its_run_by_head_and_by_name() {
+    let sandbox = written(3);
+    sandbox.versions().checkpoint("third", Some("the last one")).unwrap();
+    sandbox.bash("echo 4 > /note").unwrap();
+    let runs = sandbox.history(10).unwrap();
+    let first = runs.iter().find(|run| run.command == "echo 1 > /note").unwrap().id;
+    for (reference, expected) in
+        [("HEAD", "4\n"), ("HEAD~1", "3\n"), ("HEAD~", "3\n"), ("HEAD~3", "1\n"), ("third", "3\n"), ("third~1", "2\n")]
+    {
+        assert_eq!(text(&sandbox.at(reference).unwrap(), "/note"), expected, "{reference}");
+    }
+    assert_eq!(text(&sandbox.at(&first.to_string()).unwrap(), "/note"), "1\n");
+    assert_eq!(text(&sandbox.at("@{now}").unwrap(), "/note"), "4\n");
+    // A run that changed nothing left the state as it was.
+    let looked = sandbox.bash("cat /note").unwrap().run;
+    assert_eq!(text(&sandbox.at(&looked.to_string()).unwrap(), "/note"), "4\n");
+}
+
+#[test]
+fn a_reference_that_means_nothing_is_an_error_that_says_so() {
+    let sandbox = written(2);
+    for (reference, reason) in [
+        ("HEAD~99", "there are not so many versions"),
+        ("nobody", "expected a run's number"),
+        ("9999", "there is no such run"),
+        ("@{soon}", "expected a time"),
+        ("HEAD~x", "expected a number after `~`"),
+        ("", "expected a run's number"),
+    ] {
+        let error = sandbox.at(reference).err().unwrap().to_string();
+        assert!(error.contains(reason), "{reference}: {error}");
+    }
+    sandbox.versions().checkpoint("name", None).unwrap();
+    assert!(sandbox.versions().checkpoint("name", None).is_err(), "a name is given once");
+    for reserved in ["HEAD", "v3", "a~1", "12", ""] {
+        assert!(sandbox.versions().checkpoint(reserved, None).is_err(), "{reserved}");
+    }
+}
+
+#[test]
+fn every_way_of_reading_shows_the_version() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir /d; echo old > /d/a; ln -s a /d/link").unwrap();
+    sandbox.kv().set("step", 1).unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    sandbox.bash("rm -r /d; echo new > /b").unwrap();
+    sandbox.kv().set("step", 2).unwrap();
+    let before = sandbox.at("before").unwrap();
+    assert_eq!(text(&before, "/d/link"), "old\n");
+    assert!(!before.fs().exists("/b").unwrap());
+    assert_eq!(before.kv().get("step").unwrap(), Some(json!(1)));
+    assert_eq!(before.bash("cat /d/a; ls /d; test ! -e /b && echo gone").unwrap().stdout, b"old\na\nlink\ngone\n");
+    let context = runtime::actions::Context::new(sandbox.clone());
+    let act = |name: &str, arguments| runtime::actions::find(name).unwrap().run(&context, arguments);
+    assert_eq!(act("read_file", json!({ "path": "/d/a", "at": "before" })).data["content"], "old\n");
+    assert!(act("read_file", json!({ "path": "/d/a" })).is_error);
+    assert_eq!(act("kv_get", json!({ "key": "step", "at": "before" })).data["value"], 1);
+    assert!(act("glob", json!({ "pattern": "/d/*", "at": "before" })).text.contains("/d/a"));
+    assert!(act("grep", json!({ "pattern": "old", "path": "/d", "at": "before" })).text.contains("/d/a"));
+    assert!(act("read_file", json!({ "path": "/d/a", "at": 3 })).is_error);
+}
+
+#[test]
+fn the_past_cannot_be_changed() {
+    let sandbox = written(2);
+    let past = sandbox.at("HEAD~1").unwrap();
+    assert!(past.fs().write("/note", "other").unwrap_err().to_string().contains("cannot be changed"));
+    assert!(past.kv().set("a", 1).is_err());
+    let output = past.bash("echo changed > /note; cat /note").unwrap();
+    assert_eq!(output.stdout, b"changed\n");
+    assert_eq!((text(&past, "/note").as_str(), text(&sandbox, "/note").as_str()), ("1\n", "2\n"));
+}
+
+#[test]
+fn a_comparison_names_what_differs_and_its_patch_is_one_for_git() {
+    let sandbox = sandbox();
+    sandbox.bash("printf 'a\\nb\\nc\\n' > /kept; echo x > /gone; echo y > /script").unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    sandbox
+        .bash("printf 'a\\nB\\nc\\n' > /kept; rm /gone; chmod +x /script; echo z > /new; head -c 9 /dev/zero > /binary")
+        .unwrap();
+    let compared = sandbox.versions().compare("before", "HEAD", &[]).unwrap();
+    let found: Vec<_> = compared.differences.iter().map(|one| (one.path.as_str(), one.kind)).collect();
+    use DifferenceKind::{Added, Deleted, Mode, Modified};
+    assert_eq!(found, [("/binary", Added), ("/gone", Deleted), ("/kept", Modified), ("/new", Added), ("/script", Mode)]);
+    let patch = compared.patch();
+    assert!(patch.contains("--- a/kept\n+++ b/kept\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"), "{patch}");
+    assert!(patch.contains("--- /dev/null\n+++ b/new\n") && patch.contains("old mode 100644\nnew mode 100755\n"), "{patch}");
+    assert!(patch.contains("Binary files a/binary and b/binary differ"), "{patch}");
+    let only = sandbox.versions().compare("before", "HEAD", &["/new".to_owned()]).unwrap();
+    assert_eq!(only.paths().collect::<Vec<_>>(), ["/new"]);
+    assert_eq!(sandbox.versions().compare("HEAD", "HEAD", &[]).unwrap().differences, []);
+}
+
+#[test]
+fn restoring_a_version_leaves_no_difference_and_can_be_undone() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir -p /d/e; echo 1 > /d/e/f; ln -s e/f /d/l; mkfifo /d/p; chmod 600 /d/e/f").unwrap();
+    sandbox.kv().set("k", "old").unwrap();
+    sandbox.session("s").unwrap().bash("x=1").unwrap();
+    sandbox.versions().checkpoint("whole", None).unwrap();
+    sandbox.bash("rm -r /d; echo file > /d; touch /other").unwrap();
+    sandbox.kv().set("k", "new").unwrap();
+    sandbox.kv().set("more", 1).unwrap();
+    sandbox.session("s").unwrap().bash("x=2").unwrap();
+    let done = sandbox.versions().restore("whole", &[]).unwrap();
+    assert!(done.paths().any(|path| path == "/other"));
+    assert_eq!(sandbox.versions().compare("whole", "HEAD", &[]).unwrap().differences, []);
+    assert_eq!((sandbox.kv().get("k").unwrap(), sandbox.kv().get("more").unwrap()), (Some(json!("old")), None));
+    assert_eq!(sandbox.session("s").unwrap().bash("echo $x").unwrap().stdout, b"1\n");
+    assert_eq!(sandbox.bash("cat /d/l; stat -c %a /d/e/f; test -p /d/p && echo pipe").unwrap().stdout, b"1\n600\npipe\n");
+    // The session's last call was a run, too.
+    sandbox.versions().undo(2).unwrap();
+    assert_eq!((text(&sandbox, "/d").as_str(), sandbox.fs().exists("/other").unwrap()), ("file\n", true));
+    sandbox.versions().undo(1).unwrap();
+    assert_eq!(text(&sandbox, "/d/e/f"), "1\n");
+}
+
+#[test]
+fn single_paths_come_back_and_the_rest_stays() {
+    let sandbox = written(2);
+    sandbox.bash("echo new > /other; echo 3 > /note").unwrap();
+    sandbox.versions().restore("HEAD~2", &["/note".to_owned()]).unwrap();
+    assert_eq!((text(&sandbox, "/note").as_str(), text(&sandbox, "/other").as_str()), ("1\n", "new\n"));
+}
+
+#[test]
+fn a_fork_at_a_version_goes_its_own_way() {
+    let sandbox = written(3);
+    let fork = sandbox.fork_at("HEAD~2").unwrap();
+    assert_eq!(text(&fork, "/note"), "1\n");
+    fork.bash("echo fork > /note").unwrap();
+    assert_eq!((text(&fork, "/note").as_str(), text(&sandbox, "/note").as_str()), ("fork\n", "3\n"));
+}
+
+#[test]
+fn the_log_lists_changing_runs_and_those_of_a_path() {
+    let sandbox = sandbox();
+    sandbox.bash("echo 1 > /a").unwrap();
+    sandbox.bash("cat /a").unwrap();
+    sandbox.run(Command::bash("mkdir -p /d/e; echo 2 > /d/e/b")).unwrap();
+    sandbox.fs().write("/a", "3").unwrap();
+    let commands = |path: Option<&str>| -> Vec<String> {
+        let logged = sandbox.versions().log(path, None, None).unwrap();
+        logged.iter().filter_map(|one| Some(one.run.as_ref()?.command.clone())).collect()
+    };
+    assert_eq!(commands(None), ["write_file /a", "mkdir -p /d/e; echo 2 > /d/e/b", "echo 1 > /a"]);
+    assert_eq!(commands(Some("/a")), ["write_file /a", "echo 1 > /a"]);
+    assert_eq!(commands(Some("/d")), ["mkdir -p /d/e; echo 2 > /d/e/b"]);
+    assert_eq!(commands(Some("/d/e/b/c")), [] as [String; 0]);
+}
+
+#[test]
+fn pruned_versions_are_gone_and_the_others_are_as_they_were() {
+    let sandbox = written(6);
+    let pruned = sandbox.versions().prune(&Keep { versions: Some(3), ..Keep::default() }).unwrap();
+    assert!(pruned.versions > 0, "{pruned:?}");
+    assert_eq!(text(&sandbox.at("HEAD~1").unwrap(), "/note"), "5\n");
+    assert!(matches!(sandbox.at("HEAD~5"), Err(Error::Invalid(_))));
+    assert_eq!(sandbox.check().unwrap(), []);
+}
+
+#[test]
+fn an_overlay_is_compared_and_brought_back_too() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "host\n").unwrap();
+    let sandbox = Sandbox::builder().host(super::host()).mount(Mount::overlay(host.path(), "/m")).open().unwrap();
+    sandbox.bash("echo one > /m/own").unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    sandbox.bash("echo changed > /m/f; rm /m/own").unwrap();
+    let compared = sandbox.versions().compare("before", "HEAD", &[]).unwrap();
+    assert_eq!(compared.paths().collect::<Vec<_>>(), ["/m/f", "/m/own"]);
+    sandbox.versions().restore("before", &[]).unwrap();
+    assert_eq!((text(&sandbox, "/m/f").as_str(), text(&sandbox, "/m/own").as_str()), ("host\n", "one\n"));
+}
