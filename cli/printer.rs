@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use runtime::{Killer, LimitReached, Stream};
+use runtime::{Cancel, LimitReached, Stream};
 use serde_json::json;
 
 use crate::progress::Progress;
@@ -196,7 +196,7 @@ impl Printer {
 
     /// Passes a guest's output on as it comes: byte for byte, but harmless where a terminal would obey it, unless `raw`. When
     /// nobody reads any more, the command is ended, as a program of this machine would be.
-    pub(crate) fn pass_on(&self, stream: Stream, raw: bool, killer: Killer) -> impl FnMut(&[u8]) + Send + 'static {
+    pub(crate) fn pass_on(&self, stream: Stream, raw: bool, cancel: Cancel) -> impl FnMut(&[u8]) + Send + 'static {
         let (progress, unread) = (self.progress.clone(), Arc::clone(&self.unread));
         let sink = match stream {
             Stream::Stdout => self.stdout,
@@ -212,7 +212,7 @@ impl Printer {
             };
             if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
                 unread.store(true, Ordering::Release);
-                killer.kill();
+                cancel.kill();
             }
         }
     }

@@ -258,11 +258,11 @@ fn elsewhere(words: &[&str], allowed: &[&str]) -> Vec<String> {
 #[test]
 fn a_view_is_made_in_one_place_for_readers_and_in_one_for_each_kind_of_run() {
     let made = ["View::new(", "View::of_run(", "View { rows"];
-    let allowed = ["runtime/src/vfs/view.rs", "runtime/src/history/recorder.rs", "runtime/src/sandbox.rs"];
+    let allowed = ["runtime/src/vfs/view.rs", "runtime/src/history/recorder.rs", "runtime/src/run/lifecycle.rs"];
     assert_none("a view is made in", &elsewhere(&made, &allowed));
     // The probes look at rows on purpose.
     let rows = [".transaction().fs()", "reader()?.fs()", "reader.fs()", "Fs::new("];
-    let allowed = ["runtime/src/vfs", "runtime/src/sandbox/probes", "runtime/src/sandbox/builder.rs"];
+    let allowed = ["runtime/src/vfs", "runtime/src/run/probes", "runtime/src/sandbox/builder.rs"];
     assert_none("files are reached past the view in", &elsewhere(&rows, &allowed));
 }
 
@@ -270,7 +270,7 @@ fn a_view_is_made_in_one_place_for_readers_and_in_one_for_each_kind_of_run() {
 fn the_history_has_one_author() {
     assert_none(
         "a row of the history is written in",
-        &elsewhere(&[".calls()"], &["runtime/src/history", "runtime/src/sandbox/probes"]),
+        &elsewhere(&[".calls()"], &["runtime/src/history", "runtime/src/run/probes"]),
     );
 }
 

@@ -50,7 +50,7 @@ fn close(sandbox: Sandbox, has_file: bool) {
 /// The command with its output going to our own.
 pub(crate) fn passed_on(mut command: Command, options: &RunOptions, printer: &Printer) -> Command {
     for stream in [Stream::Stdout, Stream::Stderr] {
-        let pass_on = printer.pass_on(stream, options.raw, command.killer());
+        let pass_on = printer.pass_on(stream, options.raw, command.cancel());
         command = command.on_output(stream, pass_on);
     }
     command

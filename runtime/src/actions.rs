@@ -19,12 +19,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::agent::{DeleteFile, EditFile, Glob, Grep, ListFiles, MoveFile, ReadFile, WriteFile};
-use crate::{Command, Error, Killer, Sandbox, Stream};
+use crate::{Cancel, Command, Error, Sandbox, Stream};
 
 pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use run::{Bash, Limit, Python, Ran, RunOptions};
-pub use trees::{CopyFiles, DiskUsage, FileKind, FindFiles, FoundFile, FoundFiles, Tree};
+pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 
 /// What an action does to the sandbox, as a hint to clients that ask their user first.
@@ -194,7 +194,7 @@ type Listener = dyn Fn(Stream, &[u8]) + Send + Sync;
 #[derive(Clone)]
 pub struct Context {
     sandbox: Sandbox,
-    killer: Killer,
+    cancel: Cancel,
     on_output: Option<Arc<Listener>>,
 }
 
@@ -202,7 +202,7 @@ impl Context {
     /// A context that nobody watches.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, killer: Killer::default(), on_output: None }
+        Self { sandbox, cancel: Cancel::default(), on_output: None }
     }
 
     /// Passes each piece of a command's output on as it comes.
@@ -220,13 +220,13 @@ impl Context {
 
     /// Ends the action's command, before or while it runs.
     #[must_use]
-    pub fn killer(&self) -> Killer {
-        self.killer.clone()
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
-    /// A command that this context's killer ends and whose output goes to its listener.
+    /// A command that this context's [`Cancel`] ends and whose output goes to its listener.
     fn watch(&self, command: Command) -> Command {
-        let mut command = command.killed_by(self.killer.clone());
+        let mut command = command.cancelled_by(self.cancel.clone());
         if let Some(listener) = &self.on_output {
             for stream in [Stream::Stdout, Stream::Stderr] {
                 let listener = Arc::clone(listener);
@@ -266,7 +266,7 @@ static ACTIONS: [Action; 19] = [
     Action::new::<CopyFiles>("copy_files", "Copy files", COPY, Changes, WriteFiles).idempotent().for_programs(),
     Action::new::<FindFiles>("find_files", "Find files by name or kind", FIND, Reads, ReadFiles).for_programs(),
     Action::new::<DiskUsage>("disk_usage", "Count files and bytes", USAGE, Reads, ReadFiles).for_programs(),
-    Action::new::<Tree>("tree", "Draw a tree", TREE, Reads, ReadFiles).for_programs(),
+    Action::new::<DrawTree>("tree", "Draw a tree", TREE, Reads, ReadFiles).for_programs(),
     Action::new::<KvGet>("kv_get", "Get a value", KV_GET, Reads, ReadValues),
     Action::new::<KvSet>("kv_set", "Set a value", KV_SET, Changes, WriteValues).idempotent(),
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),

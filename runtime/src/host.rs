@@ -14,12 +14,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use sqlite_fs::Interrupter;
 use wasmtime::{Engine, InstancePre, Linker, Module};
 
 use crate::Error;
+use crate::cancel::Cancel;
 use crate::process::State;
 use crate::wasi;
 use cache::Cache;
@@ -156,7 +155,7 @@ impl HostBuilder {
     ///
     /// When there is no thread to be had.
     pub fn start_for(self, command: &crate::Command) -> Result<Starting, Error> {
-        self.start(Some(command.guest))
+        self.start(Some(command.program.guest()))
     }
 
     pub(crate) fn start(self, guest: Option<&'static guests::Guest>) -> Result<Starting, Error> {
@@ -334,9 +333,9 @@ impl Host {
         &self.0.engines.ordinary
     }
 
-    /// Keeps the epoch ticking while the returned guard lives; once the command has no time left the database is interrupted too.
-    pub(crate) fn tick(&self, left: impl Fn() -> Duration + Send + 'static, interrupter: Interrupter) -> ticker::Ticking<'_> {
-        self.0.ticker.start(left, interrupter)
+    /// Keeps the epoch ticking while the returned guard lives, and stops the command when it must end.
+    pub(crate) fn tick(&self, cancel: Cancel) -> ticker::Ticking<'_> {
+        self.0.ticker.start(cancel)
     }
 
     /// Makes every running guest look at its budget now.

@@ -14,19 +14,27 @@
 //! ```
 
 pub mod actions;
+pub mod agent;
+mod cancel;
 mod clock;
+mod defaults;
 mod error;
 mod history;
 mod host;
 mod limits;
+mod packages;
 mod process;
 mod random;
+mod run;
 mod sandbox;
+mod session;
 mod tools;
 mod vfs;
 mod wasi;
 mod zip;
 
+pub use cancel::Cancel;
+pub use defaults::HOME;
 pub use error::Error;
 pub use guests::PYTHON_LICENSES as LICENSES;
 /// The package that holds the scientific Python, and its version: [`Host::add_python_sci`] installs it.
@@ -36,12 +44,11 @@ pub use history::{HistoryFilter, Run};
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
+pub use packages::{Package, Packages};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
-pub use sandbox::agent;
-pub use sandbox::{
-    Builder, Child, ChildOutput, ChildStdin, Command, Content, ExitStatus, FilePage, Files, Found, HOME, Killer, Kv, KvEntry,
-    Mount, Output, Package, Packages, Python, PythonSession, Sandbox, Session, Stream, Summary,
-};
+pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, Stream};
+pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
+pub use session::{PythonSession, Session};
 pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, KeyPage, NewFile, Stat, Violation};
 pub use tools::{Tool, ToolContext};
 pub use vfs::TreeCopy;

@@ -6,16 +6,18 @@
 //! nothing of descriptors or guest memory.
 
 mod change;
+pub(crate) mod content;
 mod directory;
 mod fixed;
 #[cfg(test)]
 mod model;
 mod mounts;
 mod overlay;
+mod policy;
 mod tree;
 mod view;
 
-use sqlite_fs::{Owner, ROOT};
+use sqlite_fs::ROOT;
 
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
@@ -42,9 +44,6 @@ pub(crate) const ROOT_NODE: Node = Node::Row(ROOT);
 
 /// The root directory under its other name: its rows alone, without the fixed world. No row has this number.
 const ALIAS_NODE: Node = Node::Row(u64::MAX);
-
-/// The sandbox's one user, whom new files belong to.
-pub(crate) const USER: Owner = Owner { uid: 1000, gid: 1000 };
 
 /// Inode numbers of the fixed world start here, far from any row.
 const FIXED_INODES: u64 = 1 << 62;

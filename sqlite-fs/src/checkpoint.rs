@@ -90,6 +90,13 @@ impl Checkpoint {
     }
 }
 
+impl Checkpoint {
+    /// Waits for a checkpoint that is under way: SQLite refuses a second one instead of waiting for it.
+    pub(crate) fn wait(&self) {
+        join(self.worker.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
 impl Drop for Checkpoint {
     fn drop(&mut self) {
         join(self.worker.get_mut().unwrap_or_else(PoisonError::into_inner).take());

@@ -244,6 +244,9 @@ impl Database {
 
     /// Brings everything that is in the log into the file.
     pub(crate) fn bring_log_back(&self) -> Result<(), Error> {
+        if let Some(checkpoint) = &self.shared.checkpoint {
+            checkpoint.wait();
+        }
         self.fill(|store| {
             let busy: i64 = store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
             if busy == 0 { Ok(()) } else { Err(Error::Busy) }

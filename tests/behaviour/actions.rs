@@ -82,12 +82,12 @@ fn a_large_tree_is_answered_in_part() {
 #[test]
 fn a_command_is_followed_and_ended_from_outside() {
     let context = Context::new(sandbox());
-    let (killer, seen) = (context.killer(), Arc::new(Mutex::new(String::new())));
+    let (cancel, seen) = (context.cancel(), Arc::new(Mutex::new(String::new())));
     let listening = Arc::clone(&seen);
     let context = context.on_output(move |stream, bytes| {
         assert_eq!(stream, Stream::Stdout);
         listening.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
-        killer.kill();
+        cancel.kill();
     });
     let answer = find("bash").unwrap().run(&context, json!({ "command": "echo started; sleep 1000" }));
     assert!(answer.is_error && answer.data["cancelled"] == true, "{answer:?}");

@@ -115,11 +115,35 @@ fn a_flag_ends_a_command_wherever_it_is() {
     // Waiting, computing, and before it began.
     for (script, calls) in [("echo said; sleep 60", 10), ("echo said; python3 -c 'while True: pass'", 10), ("sleep 60", 0)] {
         let asked = std::sync::atomic::AtomicU32::new(0);
-        let command = Command::bash(script).kill_when(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= calls);
+        let command =
+            Command::bash(script).cancel_when(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= calls);
         let output = sandbox.run(command).unwrap();
         assert_eq!(output.status, ExitStatus::Signaled(9), "{script}");
     }
+    let command = Command::bash("sleep 60");
+    command.cancel().kill();
+    assert_eq!(sandbox.run(command).unwrap().status, ExitStatus::Signaled(9));
     assert_eq!(sandbox.bash("echo next").unwrap().stdout, b"next\n");
+}
+
+#[test]
+fn a_working_directory_that_is_not_there_is_an_error_and_nothing_runs() {
+    let sandbox = sandbox();
+    sandbox.fs().write("/plain", "").unwrap();
+    for (directory, reason) in
+        [("/missing", "no such file or directory"), ("/plain", "not a directory"), ("/etc/passwd", "not a directory")]
+    {
+        for command in [Command::bash("touch /ran"), Command::python("open('/ran', 'w')")] {
+            let error = sandbox.run(command.cwd(directory)).unwrap_err().to_string();
+            assert_eq!(error, format!("invalid working directory `{directory}`: {reason}"));
+        }
+        let error = sandbox.session("s").unwrap().run(Command::bash("touch /ran").cwd(directory)).unwrap_err().to_string();
+        assert_eq!(error, format!("invalid working directory `{directory}`: {reason}"));
+    }
+    assert!(!sandbox.fs().exists("/ran").unwrap());
+    // A command may remove the directory that others start in by default.
+    assert!(sandbox.bash("rm -rf ~").unwrap().status.success());
+    assert_eq!(sandbox.bash("pwd").unwrap().stdout, b"/\n");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The exact edge of every limit under every preset (G7): one below is allowed, the value is allowed, one above is not.
 //!
 //! Where a preset's own value is too large to fill in a test, it is tightened. `compute` and `memory` have their edges in
-//! `runtime/src/sandbox/probes.rs`, `wall` has its own in `runtime/src/limits/meter.rs`, where no time need pass for it.
+//! `runtime/src/run/probes.rs`, `wall` has its own in `runtime/src/limits/meter.rs`, where no time need pass for it.
 
 use runtime::{ByteSize, Error, LimitName, Limits, Overrides, Preset, Sandbox};
 

@@ -246,12 +246,12 @@ fn t_dos_14_the_database_is_let_go_at_the_deadline() {
     let running = sandbox.spawn(Command::bash("sleep 100")).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let (killed, waiting) = (Command::bash("echo killed"), Command::bash("echo waited").limits(wall(50)));
-    let killer = killed.killer();
+    let cancel = killed.cancel();
     std::thread::scope(|scope| {
         let killed = scope.spawn(|| sandbox.run(killed));
         let waiting = scope.spawn(|| sandbox.run(waiting));
         std::thread::sleep(Duration::from_millis(300));
-        killer.kill();
+        cancel.kill();
         let error = killed.join().unwrap().unwrap_err();
         assert!(matches!(error, Error::Database(_)), "{error}");
         assert!(!waiting.is_finished());

@@ -1,5 +1,5 @@
 //! Hostile guests: one test per threat (`T-ISO-…`, `T-DOS-…`) of SECURITY.md, named by its id, and the exact edge of every
-//! limit under every preset. What needs a hand-written module is in `runtime/src/sandbox/probes.rs`.
+//! limit under every preset. What needs a hand-written module is in `runtime/src/run/probes.rs`.
 
 mod edges;
 mod exhaustion;

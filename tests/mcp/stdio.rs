@@ -102,7 +102,7 @@ fn calls_of_one_session_go_on_where_the_last_one_ended() {
     let ran = client.data("python", json!({ "code": "print(math.floor(x + 1.5))", "session": "work" }));
     assert_eq!(ran["stdout"], "21\n");
     let refused = client.call("bash", json!({ "command": "true", "session": "" }));
-    assert!(text(&refused).contains("is no name for a session"), "{}", text(&refused));
+    assert!(text(&refused).contains("invalid session name"), "{}", text(&refused));
 }
 
 #[test]

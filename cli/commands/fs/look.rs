@@ -2,7 +2,7 @@
 
 use std::io;
 
-use runtime::actions::{DiskUsage, FileKind, FindFiles, FoundFile, FoundFiles, Tree};
+use runtime::actions::{DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 use runtime::{FileType, Sandbox, Stat};
 use serde_json::{Value, json};
 
@@ -114,11 +114,11 @@ pub(super) fn du(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Re
 }
 
 pub(super) fn tree(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
-    let (path, found) = Tree { path: Some(path.to_owned()) }.list(sandbox)?;
+    let (path, found) = DrawTree { path: Some(path.to_owned()) }.list(sandbox)?;
     if printer.is_json() {
         printer.json(&json!(FoundFiles::new(path, found)));
     } else {
-        Tree::draw(&found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
+        DrawTree::draw(&found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
     }
     Ok(())
 }

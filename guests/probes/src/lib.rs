@@ -44,7 +44,7 @@ probes! {
 macro_rules! hostile {
     ($($file:literal)*) => {
         /// Every hostile preview1 module by name: the cases W01 and on of the threat model. What each does stands in its file,
-        /// what it must come to in `runtime/src/sandbox/probes/wasi.rs`.
+        /// what it must come to in `runtime/src/run/probes/wasi.rs`.
         pub const WASI: &[(&str, &str)] = &[$(
             ($file, concat!("(module\n", include_str!("../wat/wasi/prelude.wat"), include_str!(concat!("../wat/wasi/", $file, ".wat")), ")"))
         ),*];

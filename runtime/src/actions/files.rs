@@ -1,4 +1,4 @@
-//! The file tools of an agent as actions: their requests, answers and texts are in `sandbox/agent`.
+//! The file tools of an agent as actions: their requests, answers and texts are in `agent/`.
 
 use super::{Answer, Context, Request};
 use crate::Error;
@@ -13,7 +13,7 @@ macro_rules! file_tools {
             type Data = $data;
 
             fn run(self, context: &Context) -> Result<Answer, Error> {
-                let done = context.sandbox().agent().$method(&self)?;
+                let done = context.sandbox().agent().cancelled_by(context.cancel()).$method(&self)?;
                 Ok(Answer::new(done.render(), &done))
             }
         })*

@@ -113,7 +113,7 @@ impl Request for Python {
 
 fn answer(context: &Context, command: Command, options: RunOptions) -> Result<Answer, Error> {
     let output = options.run(context.sandbox(), context.watch(command))?;
-    let cancelled = context.killer.is_killed();
+    let cancelled = context.cancel.is_killed();
     let ran = Ran::new(&output, cancelled).for_model();
     let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
     Ok(Answer::new(ran.render(), &ran).failed(was_stopped))

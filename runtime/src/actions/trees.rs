@@ -263,12 +263,12 @@ impl Request for DiskUsage {
 /// Which tree to draw.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tree {
+pub struct DrawTree {
     /// The directory; defaults to the sandbox's working directory.
     pub path: Option<String>,
 }
 
-impl Tree {
+impl DrawTree {
     /// Returns the directory and everything below it.
     ///
     /// # Errors
@@ -302,7 +302,7 @@ impl Tree {
     }
 }
 
-impl Request for Tree {
+impl Request for DrawTree {
     type Data = FoundFiles;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {

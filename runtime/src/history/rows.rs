@@ -5,7 +5,7 @@ use sqlite_fs::{NewCall, Outcome, Transaction};
 
 use super::changes::{self, CHANGES_TIME, CHANGES_TIME_OVERDUE};
 use super::recorder::Recorder;
-use crate::sandbox::Output;
+use crate::run::Output;
 use crate::tools::{Failure, prefix};
 use crate::vfs::{Scope, View};
 use crate::{Error, LimitReached};

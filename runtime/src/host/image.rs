@@ -9,7 +9,8 @@ use std::sync::Arc;
 use wasmtime::Module;
 
 use super::{Host, Prepared, engine};
-use crate::sandbox::{Command, Sandbox};
+use crate::run::Command;
+use crate::sandbox::Sandbox;
 use crate::{Error, Preset, Python, wasi};
 
 /// Runs once, in the module as its package has it.

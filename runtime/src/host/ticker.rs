@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use sqlite_fs::Interrupter;
-
 use super::Engines;
+use crate::cancel::Cancel;
 
 /// How often a computing guest looks up, unless a deadline comes first (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
@@ -29,11 +28,10 @@ pub(super) struct Ticker {
 #[derive(Default)]
 struct Running(Mutex<Vec<Watched>>);
 
-/// A command that runs: how much time it has left, and how to reach it inside the database (T-DOS-14).
+/// A command that runs, and how to stop it.
 struct Watched {
     number: u64,
-    left: Box<dyn Fn() -> Duration + Send>,
-    interrupter: Interrupter,
+    cancel: Cancel,
 }
 
 impl Running {
@@ -54,10 +52,10 @@ impl Ticker {
         Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engines }
     }
 
-    /// Ticks until the guard is dropped; interrupts the database once the command has no time left.
-    pub(super) fn start(&self, left: impl Fn() -> Duration + Send + 'static, interrupter: Interrupter) -> Ticking<'_> {
+    /// Ticks until the guard is dropped, and looks at each tick whether the command must end.
+    pub(super) fn start(&self, cancel: Cancel) -> Ticking<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.running.lock().push(Watched { number, left: Box::new(left), interrupter });
+        self.running.lock().push(Watched { number, cancel });
         self.thread.get_or_init(|| thread::spawn(self.ticks()).thread().clone()).unpark();
         Ticking { ticker: self, number }
     }
@@ -76,7 +74,7 @@ impl Ticker {
 fn tick(running: &Weak<Running>, engines: &Engines) {
     while let Some(running) = running.upgrade() {
         let watched = running.lock();
-        let next = watched.iter().map(next_look).min();
+        let next = watched.iter().map(|one| next_look(one.cancel.look())).min();
         drop(watched);
         drop(running);
         match next {
@@ -89,14 +87,9 @@ fn tick(running: &Weak<Running>, engines: &Engines) {
     }
 }
 
-/// Interrupts a command that is overdue, and answers when to look at it again: no later than at its deadline.
-fn next_look(one: &Watched) -> Duration {
-    let left = (one.left)();
-    if left.is_zero() {
-        one.interrupter.interrupt();
-        return OVERDUE_TICK;
-    }
-    left.min(TICK)
+/// Returns when to look again at a command with so much time left: no later than at its deadline.
+fn next_look(left: Duration) -> Duration {
+    if left.is_zero() { OVERDUE_TICK } else { left.min(TICK) }
 }
 
 impl Drop for Ticking<'_> {
@@ -123,10 +116,9 @@ mod tests {
 
     #[test]
     fn the_next_look_is_no_later_than_the_deadline() {
-        let watched = |left: Duration| Watched { number: 0, left: Box::new(move || left), interrupter: Interrupter::default() };
         let micros = Duration::from_micros;
-        assert_eq!(next_look(&watched(Duration::from_secs(9))), TICK);
-        assert_eq!(next_look(&watched(micros(700))), micros(700));
-        assert_eq!(next_look(&watched(Duration::ZERO)), OVERDUE_TICK);
+        assert_eq!(next_look(Duration::from_secs(9)), TICK);
+        assert_eq!(next_look(micros(700)), micros(700));
+        assert_eq!(next_look(Duration::ZERO), OVERDUE_TICK);
     }
 }

@@ -21,11 +21,11 @@ pub(crate) fn fork(caller: &mut Caller<'_, State>, closure: u32) -> Result<Pid, 
     let memory = caller.data().memory.ok_or(Errno::NOSYS)?;
     let stack_pointer = stack_pointer(caller)?;
     let parent = caller.data();
-    let process = parent.tree.add_process(parent.process.pid, false)?;
+    let process = parent.job.add_process(parent.process.pid, false)?;
     let start = Start { args: parent.args.clone(), env: parent.env.clone(), cwd: parent.cwd.clone() };
     let state =
-        State::new(Arc::clone(&parent.tree), process, parent.descriptors.clone(), start, parent.umask, parent.prepared.clone());
-    let (tree, pid) = (Arc::clone(&parent.tree), state.process.pid);
+        State::new(Arc::clone(&parent.job), process, parent.descriptors.clone(), start, parent.umask, parent.prepared.clone());
+    let (job, pid) = (Arc::clone(&parent.job), state.process.pid);
     let copied = instantiate(state).map_err(Fault::from).and_then(|(mut store, instance)| {
         copy_memory(memory.data(caller.as_context()), stack_pointer, &mut store)?;
         set_stack_pointer(&mut store, &instance, stack_pointer)?;
@@ -34,8 +34,8 @@ pub(crate) fn fork(caller: &mut Caller<'_, State>, closure: u32) -> Result<Pid, 
     match copied {
         Ok((store, instance)) => on_worker(Image::Fork { store: Box::new(store), instance, closure }),
         Err(_) => {
-            Arc::clone(&tree).process_ended(pid, abi::WaitStatus::Signaled(abi::Signal::KILL));
-            tree.table().forget(pid);
+            Arc::clone(&job).process_ended(pid, abi::WaitStatus::Signaled(abi::Signal::KILL));
+            job.table().forget(pid);
             Err(Errno::NOMEM.into())
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::tree::MemoryCharge;
+use super::job::MemoryCharge;
 use super::wait::Waiters;
 
 /// What a pipe holds at most: Linux's own figure, so that programs meet the back-pressure they know.

@@ -10,7 +10,7 @@ use sqlite_fs::path::Last;
 
 use super::fault::Exec;
 use super::state::Start;
-use super::{Ended, Fault, Tree};
+use super::{Ended, Fault, Job};
 use crate::host::Prepared;
 use crate::vfs::{ROOT_NODE, Thing};
 
@@ -22,38 +22,38 @@ const SHEBANG_BYTES: usize = 256;
 
 /// Why the calling process ends when it becomes another program. What cannot be run is an errno, while there is still somebody
 /// to tell.
-pub(crate) fn exec(tree: &Tree, request: Request) -> Result<Ended, Fault> {
-    let (prepared, start) = find(tree, &request)?;
+pub(crate) fn exec(job: &Job, request: Request) -> Result<Ended, Fault> {
+    let (prepared, start) = find(job, &request)?;
     Ok(Ended::Exec(Arc::new(Exec { actions: request.actions, prepared, start })))
 }
 
 /// Finds the program of a request and what it is told.
-pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), Fault> {
+pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fault> {
     let text = request.args.iter().chain(&request.env).map(Vec::len).sum::<usize>() as u64;
-    if text > tree.meter.limits().command_text.0 {
+    if text > job.meter.limits().command_text.0 {
         return Err(Errno::TOOBIG.into());
     }
     let mut path = request.path.clone();
     let mut args = request.args.clone();
     for _ in 0..MAX_INTERPRETERS {
         let name = std::str::from_utf8(&path).map_err(|_| Errno::NOENT)?;
-        let (node, _) = tree.view.find(ROOT_NODE, name, Last::Follow)?;
-        match tree.view.thing(node) {
+        let (node, _) = job.view.find(ROOT_NODE, name, Last::Follow)?;
+        match job.view.thing(node) {
             Some(Thing::Program(guest)) => {
-                let paused = tree.meter.pause();
-                let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
+                let paused = job.meter.pause();
+                let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
                 drop(paused);
                 return Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }));
             }
             Some(_) => return Err(Errno::ACCES.into()),
             None => {}
         }
-        let stat = tree.view.attributes(node)?;
+        let stat = job.view.attributes(node)?;
         if stat.kind() == S_IFDIR || stat.kind() != S_IFREG || stat.mode & 0o111 == 0 {
             return Err(Errno::ACCES.into());
         }
         let mut head = [0; SHEBANG_BYTES];
-        let length = tree.view.read(node, 0, &mut head)?;
+        let length = job.view.read(node, 0, &mut head)?;
         let (interpreter, argument) = shebang(head.get(..length).unwrap_or_default()).ok_or(Errno::NOEXEC)?;
         let mut new_args = vec![interpreter.to_vec()];
         new_args.extend(argument.map(<[u8]>::to_vec));

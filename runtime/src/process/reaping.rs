@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use wasmtime::Store;
 
 use super::descriptor::Descriptors;
-use super::session::{Idle, nothing};
+use super::kept::{Idle, nothing};
 use super::state::Start;
-use super::{Outside, State, Tree};
+use super::{Job, Outside, State};
 use crate::clock::GuestClock;
 use crate::limits::Meter;
 use crate::random::Random;
@@ -62,15 +62,15 @@ pub(super) fn let_go(mut store: Store<State>) {
     if !is_large {
         return;
     }
-    let tree = Arc::clone(&store.data().tree);
-    let Some(idle) = nowhere(&tree) else { return };
+    let job = Arc::clone(&store.data().job);
+    let Some(idle) = nowhere(&job) else { return };
     // Its files and its share of the budget go now.
     let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
     let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
-    store.data_mut().move_to(idle.tree, idle.process, descriptors, start, 0);
-    let reaped = tree.reaping.begin();
-    let host = tree.host.clone();
-    drop(tree);
+    store.data_mut().move_to(idle.job, idle.process, descriptors, start, 0);
+    let reaped = job.reaping.begin();
+    let host = job.host.clone();
+    drop(job);
     // Without a thread the store is dropped here, with the work.
     let _ = host.run_on_worker(move || {
         drop(store);
@@ -78,12 +78,12 @@ pub(super) fn let_go(mut store: Store<State>) {
     });
 }
 
-// A place in a tree that does nothing, over an empty database.
-fn nowhere(tree: &Tree) -> Option<Idle> {
-    let meter = Meter::new(tree.meter.limits().clone());
+// A place in a job that does nothing, over an empty database.
+fn nowhere(job: &Job) -> Option<Idle> {
+    let meter = Meter::new(job.meter.limits().clone());
     let view = Arc::new(View::of_nothing().ok()?);
-    let tree = Tree::new(tree.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
-    Idle::new(tree).ok()
+    let job = Job::new(job.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
+    Idle::new(job).ok()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::host::{SCIENTIFIC_STACK, WASM_STACK};
 
 /// Names the memory limit: the process was refused memory, and failed.
 pub(super) fn memory(state: &State) {
-    write(state, &state.tree.meter.memory_refusal().to_string());
+    write(state, &state.job.meter.memory_refusal().to_string());
 }
 
 /// Names the stack limit: the process recursed too deeply.
@@ -27,6 +27,6 @@ pub(super) fn stack(state: &State) {
 // Descriptor 2 may be closed, or its reader gone: then nobody wants to know.
 fn write(state: &State, text: &str) {
     if let Ok(file) = state.descriptors.get(2) {
-        let _ = file.write(&state.tree, &state.process, format!("sandlite: {text}\n").as_bytes());
+        let _ = file.write(&state.job, &state.process, format!("sandlite: {text}\n").as_bytes());
     }
 }

@@ -15,7 +15,7 @@ use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadl
 use super::descriptor::Descriptors;
 use super::reaping::let_go;
 use super::state::{Start, pay_fuel, settle_fuel};
-use super::{Ended, Fault, Pid, Process, State, Tree, program, report};
+use super::{Ended, Fault, Job, Pid, Process, State, program, report};
 use crate::Error;
 use crate::host::Prepared;
 
@@ -39,36 +39,36 @@ pub(crate) fn start(parent: &State, request: &Request) -> Result<Pid, Fault> {
     let mut descriptors = parent.descriptors.clone();
     apply(&mut descriptors, &request.actions)?;
     descriptors.close_for_exec();
-    let (prepared, start) = program::find(&parent.tree, request)?;
-    let process = parent.tree.add_process(parent.process.pid, request.flags & NEW_GROUP != 0)?;
+    let (prepared, start) = program::find(&parent.job, request)?;
+    let process = parent.job.add_process(parent.process.pid, request.flags & NEW_GROUP != 0)?;
     process.reset_caught_dispositions();
-    let state = State::new(Arc::clone(&parent.tree), process, descriptors, start, parent.umask, prepared);
+    let state = State::new(Arc::clone(&parent.job), process, descriptors, start, parent.umask, prepared);
     on_worker(Image::Program(Box::new(state)))
 }
 
 /// Runs a command's first process on the calling thread and answers how it ended.
 pub(crate) fn start_first(
-    tree: &Arc<Tree>,
+    job: &Arc<Job>,
     program: (Prepared, Start),
     descriptors: Descriptors,
     umask: u32,
 ) -> Result<WaitStatus, Fault> {
     let (prepared, start) = program;
-    let process = tree.add_process(0, true)?;
-    let state = State::new(Arc::clone(tree), process, descriptors, start, umask, prepared);
+    let process = job.add_process(0, true)?;
+    let state = State::new(Arc::clone(job), process, descriptors, start, umask, prepared);
     Ok(run_to_end(Image::Program(Box::new(state))))
 }
 
 /// Hands a process to a worker thread.
 pub(super) fn on_worker(image: Image) -> Result<Pid, Fault> {
-    let (tree, pid) = (Arc::clone(&image.state().tree), image.state().process.pid);
-    let host = tree.host.clone();
+    let (job, pid) = (Arc::clone(&image.state().job), image.state().process.pid);
+    let host = job.host.clone();
     host.run_on_worker(move || {
         run_to_end(image);
     })
     .map_err(|_| {
         // No thread to be had: the process has ended before it began.
-        tree.process_ended(pid, WaitStatus::Signaled(Signal::KILL));
+        job.process_ended(pid, WaitStatus::Signaled(Signal::KILL));
         Fault::Errno(Errno::AGAIN)
     })?;
     Ok(pid)
@@ -85,27 +85,27 @@ impl Image {
 
 // Whatever happens inside, the end is noted: a parent that waits is always woken.
 fn run_to_end(image: Image) -> WaitStatus {
-    let (tree, process) = (Arc::clone(&image.state().tree), Arc::clone(&image.state().process));
+    let (job, process) = (Arc::clone(&image.state().job), Arc::clone(&image.state().process));
     process.adopt_thread();
-    let begin = || if tree.begin_turn(&process) { run(image) } else { Ended::Killed };
+    let begin = || if job.begin_turn(&process) { run(image) } else { Ended::Killed };
     let ended = catch_unwind(AssertUnwindSafe(begin)).unwrap_or(Ended::HostPanic);
-    finish(tree, process, &ended)
+    finish(job, process, &ended)
 }
 
 /// Notes how a process ended, when nothing of it is left.
-pub(super) fn finish(tree: Arc<Tree>, process: Arc<Process>, ended: &Ended) -> WaitStatus {
+pub(super) fn finish(job: Arc<Job>, process: Arc<Process>, ended: &Ended) -> WaitStatus {
     let status = match ended {
         Ended::Exit(code) => WaitStatus::Exited(*code),
         Ended::Signal(signal) => WaitStatus::Signaled(*signal),
         Ended::Killed => WaitStatus::Signaled(process.ending_signal().unwrap_or(Signal::KILL)),
         Ended::Limit | Ended::HostPanic | Ended::Exec(_) => WaitStatus::Signaled(Signal::KILL),
     };
-    if tree.meter.reached().is_some() {
-        tree.stop();
+    if job.meter.reached().is_some() {
+        job.stop();
     }
     let pid = process.pid;
     drop(process);
-    tree.process_ended(pid, status);
+    job.process_ended(pid, status);
     status
 }
 
@@ -208,7 +208,7 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
 
 /// A store with its limits set, and an instance in it: nothing of the guest has run yet (R2).
 pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
-    let tree = Arc::clone(&state.tree);
+    let job = Arc::clone(&state.job);
     let prepared = state.prepared.clone();
     let mut store = Store::new(prepared.instance.module().engine(), state);
     store.limiter(|state| state);
@@ -221,7 +221,7 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
     settle_fuel(store.as_context_mut())?;
     let instance = match on_own_stack(prepared.instance.instantiate_async(&mut store)) {
         Ok(instance) => instance,
-        Err(error) => return Err(refused(&mut store, &tree, &error)),
+        Err(error) => return Err(refused(&mut store, &job, &error)),
     };
     let memory = instance.get_memory(&mut store, "memory");
     store.data_mut().memory = memory;
@@ -229,12 +229,12 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
 }
 
 // An instance is refused when its memory does not fit the budget, or when no slot is free. Its start function may also end it.
-fn refused(store: &mut Store<State>, tree: &Tree, error: &wasmtime::Error) -> Ended {
+fn refused(store: &mut Store<State>, job: &Job, error: &wasmtime::Error) -> Ended {
     let settled = settle_fuel(store.as_context_mut());
     if let Some(ended) = error.downcast_ref::<Ended>() {
         return ended.clone();
     }
-    if settled.is_err() || tree.meter.process_died().is_some() {
+    if settled.is_err() || job.meter.process_died().is_some() {
         return Ended::Limit;
     }
     match error.downcast_ref::<Trap>() {
@@ -274,7 +274,7 @@ fn reason(store: &mut Store<State>, instance: &Instance, result: wasmtime::Resul
     if settled.is_err() {
         return Ended::Limit;
     }
-    if store.data().tree.meter.process_died().is_some() {
+    if store.data().job.meter.process_died().is_some() {
         return Ended::Limit;
     }
     match error.downcast_ref::<Trap>() {
@@ -286,7 +286,7 @@ fn reason(store: &mut Store<State>, instance: &Instance, result: wasmtime::Resul
 fn trapped(store: &mut Store<State>, instance: Option<&Instance>, trap: &Trap) -> Ended {
     let no_stack = match trap {
         Trap::OutOfFuel => {
-            store.data().tree.meter.out_of_fuel();
+            store.data().job.meter.out_of_fuel();
             return Ended::Limit;
         }
         Trap::UnreachableCodeReached => return Ended::Signal(Signal::ABRT),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use wasmtime::{AsContextMut, Memory, ResourceLimiter, StoreContextMut};
 
 use super::descriptor::Descriptors;
-use super::{Ended, Process, Tree};
+use super::{Ended, Job, Process};
 use crate::host::Prepared;
 
 /// The state of one process.
 pub(crate) struct State {
     /// The command it belongs to.
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) job: Arc<Job>,
     /// Its entry in the pid table.
     pub(crate) process: Arc<Process>,
     /// Its open files.
@@ -59,7 +59,7 @@ pub(crate) struct Start {
 impl State {
     /// A process that has no instance yet.
     pub(crate) fn new(
-        tree: Arc<Tree>,
+        job: Arc<Job>,
         process: Arc<Process>,
         descriptors: Descriptors,
         start: Start,
@@ -68,7 +68,7 @@ impl State {
     ) -> Self {
         let Start { args, env, cwd } = start;
         Self {
-            tree,
+            job,
             process,
             descriptors,
             args,
@@ -99,22 +99,22 @@ impl State {
         (self.args, self.env, self.cwd) = (args, env, cwd);
     }
 
-    /// Goes on in another tree with what it has in memory, and nothing else; false when the memory does not fit there.
+    /// Goes on in another job with what it has in memory, and nothing else; false when the memory does not fit there.
     pub(crate) fn move_to(
         &mut self,
-        tree: Arc<Tree>,
+        job: Arc<Job>,
         process: Arc<Process>,
         descriptors: Descriptors,
         start: Start,
         umask: u32,
     ) -> bool {
         let held = std::mem::take(&mut self.memory_held);
-        self.tree.meter.return_memory(held);
-        (self.tree, self.process, self.descriptors, self.umask) = (tree, process, descriptors, umask);
+        self.job.meter.return_memory(held);
+        (self.job, self.process, self.descriptors, self.umask) = (job, process, descriptors, umask);
         (self.args, self.env, self.cwd) = (start.args, start.env, start.cwd);
         (self.answer, self.told_of_limit, self.memory_refused) = (Vec::new(), false, false);
         (self.fuel_granted, self.fuel_paid) = (0, 0);
-        let fits = self.tree.meter.take_memory(held);
+        let fits = self.job.meter.take_memory(held);
         if fits {
             self.memory_held = held;
         }
@@ -123,10 +123,10 @@ impl State {
 
     /// Whether the process must end now, and why.
     pub(crate) fn check_alive(&self) -> Result<(), Ended> {
-        if self.process.must_end() || self.tree.is_over() {
+        if self.process.must_end() || self.job.is_over() {
             return Err(Ended::Killed);
         }
-        self.tree.meter.check_time().map_err(|_| Ended::Limit)
+        self.job.meter.check_time().map_err(|_| Ended::Limit)
     }
 
     fn burnt(&self, left: u64) -> u64 {
@@ -135,7 +135,7 @@ impl State {
 
     fn return_memory(&mut self) {
         self.memory = None;
-        self.tree.meter.return_memory(std::mem::take(&mut self.memory_held));
+        self.job.meter.return_memory(std::mem::take(&mut self.memory_held));
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), E
     let Ok(left) = store.get_fuel() else { return Ok(()) };
     let state = store.data_mut();
     let unpaid = state.burnt(left).saturating_sub(state.fuel_paid);
-    let granted = state.tree.meter.spend_fuel(unpaid);
+    let granted = state.job.meter.spend_fuel(unpaid);
     (state.fuel_granted, state.fuel_paid) = (granted.as_ref().copied().unwrap_or(0), 0);
     let grant = state.fuel_granted;
     let _ = store.as_context_mut().set_fuel(grant);
@@ -160,13 +160,13 @@ pub(crate) fn pay_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ende
     let state = store.data_mut();
     let burnt = state.burnt(left);
     let unpaid = burnt.saturating_sub(std::mem::replace(&mut state.fuel_paid, burnt));
-    state.tree.meter.spend_fuel(unpaid).map(drop).map_err(|_| Ended::Limit)
+    state.job.meter.spend_fuel(unpaid).map(drop).map_err(|_| Ended::Limit)
 }
 
 impl ResourceLimiter for State {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current) as u64;
-        let granted = self.tree.meter.take_memory(more);
+        let granted = self.job.meter.take_memory(more);
         self.memory_refused |= !granted;
         if granted {
             self.memory_held += more;
@@ -177,7 +177,7 @@ impl ResourceLimiter for State {
     // Tables are memory of the host, too (T-DOS-03).
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = (desired.saturating_sub(current) as u64).saturating_mul(TABLE_ELEMENT);
-        let granted = maximum.is_none_or(|maximum| desired <= maximum) && self.tree.meter.take_memory(more);
+        let granted = maximum.is_none_or(|maximum| desired <= maximum) && self.job.meter.take_memory(more);
         if granted {
             self.memory_held += more;
         }

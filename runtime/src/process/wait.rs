@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::{Process, Tree};
+use super::{Job, Process};
 use crate::clock::{self, Moment};
 
 /// Shortest sleep between two looks: a deadline can pass unnoticed only while the clock is stopped.
@@ -50,7 +50,7 @@ impl Waiters {
 /// `ready` is asked again after each wake-up; it must register the calling thread with whatever it looks at *before*
 /// looking. `until` is the guest's own time-out: when it passes, the answer is `Ok(None)`.
 pub(crate) fn block<T>(
-    tree: &Tree,
+    job: &Job,
     process: &Process,
     until: Option<Moment>,
     mut ready: impl FnMut() -> Option<T>,
@@ -60,25 +60,25 @@ pub(crate) fn block<T>(
         if let Some(value) = ready() {
             return Ok(Some(value));
         }
-        if process.must_end() || tree.is_over() {
+        if process.must_end() || job.is_over() {
             return Err(Interruption::End);
         }
         if process.has_caught_signal() {
             return Err(Interruption::Signal);
         }
-        if tree.meter.check_time().is_err() {
+        if job.meter.check_time().is_err() {
             return Err(Interruption::End);
         }
-        let (now, deadline) = (clock::now(), tree.meter.deadline());
+        let (now, deadline) = (clock::now(), job.meter.deadline());
         let wake_at = match until {
             Some(Moment::Machine(until)) if now >= until => return Ok(None),
-            Some(Moment::Fixed(until)) if tree.clock.passed() >= until => return Ok(None),
+            Some(Moment::Fixed(until)) if job.clock.passed() >= until => return Ok(None),
             Some(Moment::Machine(until)) => until.min(deadline),
             _ => deadline,
         };
-        if let Some(turns) = &tree.turns {
+        if let Some(turns) = &job.turns {
             let until = if let Some(Moment::Fixed(until)) = until { Some(until) } else { None };
-            turns.give_up(&tree.clock, process.pid, until, has_done_something, deadline);
+            turns.give_up(&job.clock, process.pid, until, has_done_something, deadline);
             has_done_something = false;
             continue;
         }

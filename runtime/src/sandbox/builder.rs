@@ -7,15 +7,16 @@ use std::time::Duration;
 use presets::{Limits, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota, Transaction};
 
+use super::Sandbox;
 use super::files::Content;
-use super::interpreters::{self, Interpreters};
 use super::mount::{self, Mount};
-use super::surroundings::{Surroundings, set_variable, surroundings};
-use super::{Command, Sandbox};
 use crate::Error;
 use crate::clock;
+use crate::defaults::{ENVIRONMENT, HOME};
 use crate::history::{LibraryCall as Call, Recorder};
 use crate::host::{Host, HostBuilder, Starting};
+use crate::run::{Command, Surroundings, set_variable, surroundings};
+use crate::session::{self, Interpreters};
 use crate::tools::{Tool, Tools};
 use crate::vfs::{Fixed, Scope, View};
 
@@ -72,20 +73,6 @@ const IMPORT_TIME: Duration = Duration::from_secs(60);
 
 /// How long another process that has the database open is waited for.
 const WAIT: Duration = Duration::from_secs(10);
-
-/// Where commands start.
-pub const HOME: &str = "/home/user";
-
-/// The environment of every command. Nothing of the host's gets in (T-ISO-04).
-const ENVIRONMENT: [(&str, &str); 7] = [
-    ("HOME", HOME),
-    ("LANG", "C.UTF-8"),
-    ("LOGNAME", "user"),
-    ("PATH", "/usr/local/bin:/usr/bin:/bin:/home/user/.local/bin"),
-    ("SHELL", "/bin/bash"),
-    ("TERM", "dumb"),
-    ("USER", "user"),
-];
 
 impl Builder {
     /// Shares a host with other sandboxes: one engine, one set of compiled guests.
@@ -264,7 +251,7 @@ impl Builder {
     ///
     /// As [`open`](Self::open).
     pub fn open_for(self, command: &Command) -> Result<Sandbox, Error> {
-        self.open_with(Some(command.guest))
+        self.open_with(Some(command.program.guest()))
     }
 
     fn open_with(self, guest: Option<&'static guests::Guest>) -> Result<Sandbox, Error> {
@@ -274,7 +261,7 @@ impl Builder {
         self.surroundings.check()?;
         let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
-        let interpreters = Interpreters::new(self.python_idle.unwrap_or(interpreters::IDLE), limits.memory.0);
+        let interpreters = Interpreters::new(self.python_idle.unwrap_or(session::IDLE), limits.memory.0);
         let options = options(&limits, self.power_safe, self.database).wait(self.wait.unwrap_or(WAIT));
         let options = if self.read_only { options.read_only() } else { options };
         let cwd = self.surroundings.cwd.unwrap_or_else(|| HOME.to_owned());

@@ -7,10 +7,11 @@ mod page;
 use serde_json::json;
 use sqlite_fs::{Entry, Fs, FsPath, Reader, Stat, Transaction};
 
-use super::{Sandbox, content};
+use super::Sandbox;
 use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::vfs::View;
+use crate::vfs::content;
 
 pub use many::Content;
 

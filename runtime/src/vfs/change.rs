@@ -7,6 +7,7 @@ use sqlite_fs::path::Resolved;
 use sqlite_fs::{FileType, FsError, Owner, Transaction, Volume, VolumeMut};
 
 use super::Node;
+use super::policy::Operation;
 use super::view::View;
 
 impl View<Transaction> {
@@ -19,10 +20,10 @@ impl View<Transaction> {
 
     /// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
     pub(super) fn row_entry(&self, at: &Resolved<Node>) -> Result<u64, FsError> {
-        match at.node {
-            Some((Node::Row(_), _)) | None => self.row(at.parent),
-            Some(_) => Err(FsError::ReadOnly),
+        if let Some((node, _)) = at.node {
+            self.decide(node, Operation::Displace)?;
         }
+        self.row(at.parent)
     }
 }
 

@@ -9,6 +9,7 @@ use abi::stat::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, Stat};
 use sqlite_fs::{Entry, FileType, FsError};
 
 use super::{DESCRIPTOR_INODES, FIXED_INODES, Node};
+use crate::defaults::{GROUP, PASSWD};
 pub(crate) use scientific::Part;
 
 /// A node of the fixed world.
@@ -82,8 +83,6 @@ pub(crate) struct Fixed {
     nodes: Vec<(Thing, Option<FixedId>)>,
 }
 
-const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n";
-const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 const OS_RELEASE: &str = "NAME=\"Sandlite\"\nID=sandlite\nPRETTY_NAME=\"Sandlite\"\n";
 const CPUINFO: &str = "processor\t: 0\nmodel name\t: WebAssembly\n\n";
 const LOADAVG: &str = "0.00 0.00 0.00 1/1 1\n";

@@ -12,8 +12,9 @@ use abi::stat::Stat;
 use cap_std::fs::{Dir, File};
 use sqlite_fs::{FileType, Fs, FsError, ROOT, Rows, Transaction};
 
+use super::Fixed;
 use super::directory::{HostDirectory, HostStat};
-use super::{Fixed, USER};
+use crate::defaults::USER;
 
 /// A host directory and where it is to be seen.
 #[derive(Clone, Debug)]

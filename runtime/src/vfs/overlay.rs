@@ -12,8 +12,10 @@ use sqlite_fs::path::{Resolved, Tree};
 use sqlite_fs::{Entry, FileType, FsError, Owner, ROOT, Rows, Transaction, Volume};
 
 use super::mounts::{HostId, Mounts};
+use super::policy::Operation;
 use super::view::View;
-use super::{ALIAS_NODE, Node, ROOT_NODE, USER};
+use super::{ALIAS_NODE, Node, ROOT_NODE};
+use crate::defaults::USER;
 
 /// Cookies of host names in a directory that has rows too: beyond any row's.
 const HOST_COOKIES: u64 = 1 << 60;
@@ -147,19 +149,18 @@ impl View<Transaction> {
 
     /// The same, when no more than so many bytes of it will be needed.
     pub(super) fn row_of_size(&self, node: Node, size: u64) -> Result<u64, FsError> {
-        match self.current(node) {
+        let node = self.current(node);
+        self.decide(node, Operation::Change)?;
+        match node {
             Node::Row(ino) => Ok(ino),
             Node::Host(id) => self.copy_up(id, size),
-            _ => Err(FsError::ReadOnly),
+            Node::Fixed(_) | Node::Descriptor(_) => Err(FsError::ReadOnly),
         }
     }
 
     // Makes a host file a row, and the directories above it.
     fn copy_up(&self, id: HostId, size: u64) -> Result<u64, FsError> {
         let mounts = self.mounts()?;
-        if !mounts.point(id)?.overlay {
-            return Err(FsError::ReadOnly);
-        }
         // One at a time, or two processes make two rows of one file.
         let _turn = mounts.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let mut above = vec![id];
@@ -245,7 +246,7 @@ impl View<Transaction> {
         };
         let Some((node, kind)) = at.node else { return Err(at.missing) };
         let parent = self.current(at.parent);
-        may_move(mounts, node)?;
+        self.decide(node, Operation::Displace)?;
         if kind == FileType::Directory && !self.is_only_rows(node) && !self.readdir(node, 0, 1)?.is_empty() {
             return Err(FsError::NotEmpty);
         }
@@ -316,13 +317,13 @@ impl View<Transaction> {
     ) -> Result<(), FsError> {
         let mounts = self.mounts()?;
         let (node, kind) = from.existing()?;
-        may_move(mounts, node)?;
+        self.decide(node, Operation::Displace)?;
         // As Linux asks first: nothing goes into itself, and nothing takes the place of a directory that it is in.
         if kind == FileType::Directory && self.is_at_or_above(node, to.parent)? {
             return Err(FsError::Invalid);
         }
         if let Some((target, target_kind)) = to.node {
-            may_move(mounts, target)?;
+            self.decide(target, Operation::Displace)?;
             if target_kind == FileType::Directory && self.is_at_or_above(target, from.parent)? {
                 return Err(FsError::NotEmpty);
             }
@@ -358,19 +359,5 @@ impl View<Transaction> {
             self.cover(mounts, Node::Row(new_parent), new_name)?;
         }
         Ok(())
-    }
-}
-
-// Mount points and the directories above them stay; what is for reading only stays as it is.
-fn may_move(mounts: &Mounts, node: Node) -> Result<(), FsError> {
-    match node {
-        Node::Row(ino) if mounts.is_pinned(ino) => Err(FsError::Busy),
-        Node::Row(_) => Ok(()),
-        Node::Host(id) => match mounts.place(id)? {
-            None => Err(FsError::Busy),
-            Some(_) if !mounts.point(id)?.overlay => Err(FsError::ReadOnly),
-            Some(_) => Ok(()),
-        },
-        _ => Err(FsError::ReadOnly),
     }
 }

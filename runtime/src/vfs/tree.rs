@@ -15,8 +15,9 @@ use sqlite_fs::path::{Last, Tree};
 use sqlite_fs::{FileType, FsError, Rows, Step, Transaction, Volume, VolumeMut};
 
 use super::directory::{HostDirectory, component, read_at};
-use super::{Node, ROOT_NODE, USER, View};
+use super::{Node, ROOT_NODE, View};
 use crate::Error;
+use crate::defaults::USER;
 
 /// What a copy of a tree brought; see [`Sandbox::import_tree`](crate::Sandbox::import_tree).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

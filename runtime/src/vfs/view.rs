@@ -10,8 +10,10 @@ use sqlite_fs::path::{Bounds, Tree};
 use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
 
 use super::mounts::{self, MountPoint, Mounts, OverlayChanges};
-use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing, USER};
+use super::policy::{self, Operation, Place, Principal};
+use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing};
 use crate::Error;
+use crate::defaults::USER;
 
 /// Device number of the database's files: any constant that is not the fixed world's.
 const ROWS_DEVICE: u64 = 1;
@@ -47,6 +49,7 @@ pub(crate) struct View<R> {
     /// `None` when nothing is mounted, which then costs nothing.
     pub(super) mounts: Option<Box<Mounts>>,
     alias: Option<Arc<str>>,
+    principal: Principal,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
     pub(super) appending: Mutex<()>,
 }
@@ -55,7 +58,14 @@ impl<R: Rows> View<R> {
     /// The files as these rows have them. A mount point that is not there is not shown.
     pub(crate) fn new(rows: R, scope: &Scope) -> Result<Self, FsError> {
         let mounts = if scope.mounts.is_empty() { None } else { Some(Box::new(Mounts::new(&scope.mounts, &rows)?)) };
-        Ok(Self { rows, fixed: scope.world, mounts, alias: scope.alias.clone(), appending: Mutex::new(()) })
+        Ok(Self {
+            rows,
+            fixed: scope.world,
+            mounts,
+            alias: scope.alias.clone(),
+            principal: Principal::Embedder,
+            appending: Mutex::new(()),
+        })
     }
 
     /// Operations on whole files by path, as the sandbox's user.
@@ -89,6 +99,30 @@ impl<R: Rows> View<R> {
             Node::Host(id) => self.mounts()?.stat(id),
             Node::Descriptor(_) => Err(FsError::NoEntry),
         }
+    }
+
+    /// Asks the policy about an operation on a node.
+    pub(super) fn decide(&self, node: Node, operation: Operation) -> Result<(), FsError> {
+        policy::decide(self.principal, self.place(node)?, operation)
+    }
+
+    fn place(&self, node: Node) -> Result<Place, FsError> {
+        match node {
+            Node::Row(ino) => {
+                let pinned = self.mounts.as_deref().is_some_and(|mounts| mounts.is_pinned(ino));
+                Ok(Place { writable: true, pinned })
+            }
+            Node::Host(id) => {
+                let mounts = self.mounts()?;
+                Ok(Place { writable: mounts.point(id)?.overlay, pinned: mounts.place(id)?.is_none() })
+            }
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false }),
+        }
+    }
+
+    /// Checks whether a file of this mode may be opened so.
+    pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool) -> Result<(), FsError> {
+        self.decide(node, Operation::Open { mode, read, write })
     }
 
     /// What is known of the content of a node without reading it.
@@ -143,13 +177,13 @@ impl View<Transaction> {
     /// The same as guests see it: the user's permission bits count.
     pub(crate) fn for_guests(self) -> Result<Self, sqlite_fs::Error> {
         self.rows.obey_modes(true)?;
-        Ok(self)
+        Ok(Self { principal: Principal::Guest, ..self })
     }
 
     /// The end of [`for_guests`](Self::for_guests): from here on it is the host's.
     pub(crate) fn after_guests(self) -> Result<Self, sqlite_fs::Error> {
         self.rows.obey_modes(false)?;
-        Ok(self)
+        Ok(Self { principal: Principal::Embedder, ..self })
     }
 
     /// What overlays did so far.

@@ -75,16 +75,16 @@ pub(super) fn enter_engine<T>(
 
 // Where processes take turns, what each has burnt is known before another one runs, whenever the clock last ticked.
 fn settle_for_turns(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
-    if caller.data().tree.turns.is_some() {
+    if caller.data().job.turns.is_some() {
         settle_fuel(caller.as_context_mut())?;
     }
     Ok(())
 }
 
 fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtime::Result<()> {
-    let (tree, pid) = (&caller.data().tree, caller.data().process.pid);
-    waited |= tree.turns.as_ref().is_some_and(|turns| turns.count_call(&tree.clock, pid));
-    if caller.data().process.must_end() || caller.data().tree.is_over() {
+    let (job, pid) = (&caller.data().job, caller.data().process.pid);
+    waited |= job.turns.as_ref().is_some_and(|turns| turns.count_call(&job.clock, pid));
+    if caller.data().process.must_end() || caller.data().job.is_over() {
         return Err(Ended::Killed.into());
     }
     // An engine that counts no fuel has none to debit.
@@ -92,7 +92,7 @@ fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtim
     caller.set_fuel(left.saturating_sub(fuel))?;
     // What the store has not got is the pot's to pay.
     if fuel > left {
-        caller.data().tree.meter.spend_fuel(fuel - left).map_err(|_| Ended::Limit)?;
+        caller.data().job.meter.spend_fuel(fuel - left).map_err(|_| Ended::Limit)?;
     }
     if waited || left <= fuel {
         settle_fuel(caller.as_context_mut())?;

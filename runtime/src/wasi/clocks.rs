@@ -25,8 +25,8 @@ pub(super) fn resolution(call: &mut Call<'_>, clock: u32, out: u32) -> Result<()
 /// The time of a clock, in nanoseconds.
 pub(super) fn now(call: &Call<'_>, clock: u32) -> Result<u64, Errno> {
     match clock {
-        REALTIME => Ok(call.state.tree.clock.realtime()),
-        clock if MONOTONIC.contains(&clock) => Ok(call.state.tree.clock.monotonic()),
+        REALTIME => Ok(call.state.job.clock.realtime()),
+        clock if MONOTONIC.contains(&clock) => Ok(call.state.job.clock.monotonic()),
         _ => Err(Errno::INVAL),
     }
 }
@@ -40,9 +40,9 @@ pub(super) fn time(call: &mut Call<'_>, clock: u32, out: u32) -> Result<(), Faul
 /// `sched_yield`.
 pub(super) fn yield_now(call: &mut Call<'_>) -> Result<(), Fault> {
     call.may_wait();
-    let tree = &call.state.tree;
-    match &tree.turns {
-        Some(turns) => turns.let_others(&tree.clock, call.state.process.pid),
+    let job = &call.state.job;
+    match &job.turns {
+        Some(turns) => turns.let_others(&job.clock, call.state.process.pid),
         None => std::thread::yield_now(),
     }
     Ok(())
@@ -51,10 +51,10 @@ pub(super) fn yield_now(call: &mut Call<'_>) -> Result<(), Fault> {
 /// `random_get`, in pieces, so that a request for a gigabyte does not outlive the deadline.
 pub(super) fn random(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
     call.charge_bytes(length as usize);
-    let tree = std::sync::Arc::clone(&call.state.tree);
+    let job = std::sync::Arc::clone(&call.state.job);
     for piece in call.memory.bytes_mut(buffer, length)?.chunks_mut(MAX_IO_BYTES as usize) {
-        tree.meter.check_time()?;
-        tree.random.fill(piece).map_err(|_| Errno::IO)?;
+        job.meter.check_time()?;
+        job.random.fill(piece).map_err(|_| Errno::IO)?;
     }
     Ok(())
 }

@@ -132,14 +132,14 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"chmod" => {
             let ([follow, mode], path) = numbers(body)?;
             let node = node(call, path, follow)?;
-            call.state.tree.view.chmod(node, mode)?;
+            call.state.job.view.chmod(node, mode)?;
             Ok(Vec::new())
         }
         b"fchmod" => {
             let ([fd, mode], _) = numbers(body)?;
             let file = files::file(call, fd)?;
             let (Object::File(held) | Object::Directory(held)) = &file.object else { return Err(Errno::INVAL.into()) };
-            call.state.tree.view.chmod(held.node, mode)?;
+            call.state.job.view.chmod(held.node, mode)?;
             Ok(Vec::new())
         }
         b"chown" => {
@@ -176,19 +176,19 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"descriptors" => Ok(encoded(&call.state.descriptors.numbers())),
         b"ids" => {
             let pid = call.state.process.pid;
-            let table = call.state.tree.table();
+            let table = call.state.job.table();
             Ok(encoded(&[pid, table.parent(pid), table.group(pid)]))
         }
         b"group" => {
             let ([pid], _) = numbers(body)?;
-            match call.state.tree.table().group(pid) {
+            match call.state.job.table().group(pid) {
                 0 => Err(Errno::SRCH.into()),
                 group => Ok(encoded(&[group])),
             }
         }
         b"set_group" => {
             let ([pid, group], _) = numbers(body)?;
-            call.state.tree.table().set_group(call.state.process.pid, pid, group)?;
+            call.state.job.table().set_group(call.state.process.pid, pid, group)?;
             Ok(Vec::new())
         }
         b"spawn" => {
@@ -197,7 +197,7 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         }
         b"exec" => {
             let request = Request::decode(body).ok_or(Errno::INVAL)?;
-            Err(process::exec(&call.state.tree, request)?.into())
+            Err(process::exec(&call.state.job, request)?.into())
         }
         b"wait" => {
             let ([pid], _) = numbers(body)?;
@@ -232,11 +232,11 @@ fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Fault> {
 fn wait(call: &mut Call<'_>, pid: i32, timeout: i64) -> Result<Vec<u8>, Fault> {
     call.may_wait();
     let which = processes::which_children(call, pid);
-    let (tree, process) = (&call.state.tree, &call.state.process);
-    let until = u64::try_from(timeout).ok().and_then(|timeout| tree.clock.after(timeout.saturating_mul(1_000_000)));
-    let mut ended = tree.table().reap(process.pid, which)?;
+    let (job, process) = (&call.state.job, &call.state.process);
+    let until = u64::try_from(timeout).ok().and_then(|timeout| job.clock.after(timeout.saturating_mul(1_000_000)));
+    let mut ended = job.table().reap(process.pid, which)?;
     if ended.is_none() && timeout != 0 {
-        ended = block(tree, process, until, || tree.table().reap(process.pid, which).transpose())?.transpose()?;
+        ended = block(job, process, until, || job.table().reap(process.pid, which).transpose())?.transpose()?;
     }
     let (pid, status) = ended.map_or((0, 0), |waited| (waited.pid, waited.status.to_raw()));
     Ok(encoded(&[pid, status]))

@@ -33,12 +33,12 @@ fn is_root(call: &Call<'_>, fd: u32) -> bool {
 pub(super) fn read(call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, offset: Option<u64>, out: u32) -> Result<(), Fault> {
     let file = file(call, fd)?;
     let total = scatter(call, buffers, count, |call, buffer, done| {
-        let tree = Arc::clone(&call.state.tree);
+        let job = Arc::clone(&call.state.job);
         let process = Arc::clone(&call.state.process);
         let bytes = call.memory.bytes_mut(buffer.pointer, buffer.length)?;
         match offset {
-            Some(offset) => file.read_at(&tree, offset.saturating_add(done), bytes),
-            None => file.read(&tree, &process, bytes),
+            Some(offset) => file.read_at(&job, offset.saturating_add(done), bytes),
+            None => file.read(&job, &process, bytes),
         }
     })?;
     if matches!(file.object, Object::Reader(_)) {
@@ -53,8 +53,8 @@ pub(super) fn write(call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, offs
     let total = scatter(call, buffers, count, |call, buffer, done| {
         let bytes = call.memory.bytes(buffer.pointer, buffer.length)?;
         match offset {
-            Some(offset) => file.write_at(&call.state.tree, offset.saturating_add(done), bytes),
-            None => file.write(&call.state.tree, &call.state.process, bytes),
+            Some(offset) => file.write_at(&call.state.job, offset.saturating_add(done), bytes),
+            None => file.write(&call.state.job, &call.state.process, bytes),
         }
     })?;
     if matches!(file.object, Object::Writer(_)) {
@@ -100,7 +100,7 @@ pub(super) fn seek(call: &mut Call<'_>, fd: u32, offset: i64, whence: u32, out: 
         2 => Whence::End,
         _ => return Err(Errno::INVAL.into()),
     };
-    let position = file(call, fd)?.seek(&call.state.tree, offset, whence)?;
+    let position = file(call, fd)?.seek(&call.state.job, offset, whence)?;
     Ok(call.memory.write_u64(out, position)?)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn filestat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fau
 /// The metadata of a descriptor.
 pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Fault> {
     if is_root(call, fd) {
-        return Ok(call.state.tree.view.attributes(ROOT_NODE)?);
+        return Ok(call.state.job.view.attributes(ROOT_NODE)?);
     }
     let file = file(call, fd)?;
     metadata::of_file(call, &file)
@@ -165,7 +165,7 @@ pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Fault> {
 pub(super) fn set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Fault> {
     let file = file(call, fd)?;
     match &file.object {
-        Object::File(held) if file.writable => Ok(call.state.tree.view.truncate(held.node, size)?),
+        Object::File(held) if file.writable => Ok(call.state.job.view.truncate(held.node, size)?),
         _ => Err(Errno::INVAL.into()),
     }
 }
@@ -254,7 +254,7 @@ const DOTS: u64 = 2;
 
 fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> {
     let mut entries = Vec::new();
-    let view = &call.state.tree.view;
+    let view = &call.state.job.view;
     for (name, dot) in [(".", 0), ("..", 1)] {
         if cookie <= dot {
             let ino = view.stat(node).map_or(1, |stat| stat.ino);

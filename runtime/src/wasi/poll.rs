@@ -55,8 +55,8 @@ pub(super) fn poll(call: &mut Call<'_>, subscriptions: u32, events: u32, count: 
         false
     } else {
         // A span too long to add up ends with the command anyway.
-        let until = sleep.and_then(|nanos| call.state.tree.clock.after(nanos));
-        !wait_ready(&call.state.tree, &call.state.process, &files, until)?
+        let until = sleep.and_then(|nanos| call.state.job.clock.after(nanos));
+        !wait_ready(&call.state.job, &call.state.process, &files, until)?
     };
     let mut written = 0;
     for one in &wanted {

@@ -9,10 +9,11 @@ use sqlite_fs::{Volume, VolumeMut};
 
 use super::call::Call;
 use super::{files, metadata};
+use crate::defaults::USER;
 use crate::process::descriptor::{Object, OpenFile};
 use crate::process::pipe::{CAPACITY, pipe};
 use crate::process::{self, FIRST, Fault, KeptState, MemoryCharge, WaitFor};
-use crate::vfs::{Node, ROOT_NODE, USER};
+use crate::vfs::{Node, ROOT_NODE};
 
 /// Largest encoded request; the preset's limit on command text is checked inside it.
 const MAX_REQUEST_BYTES: u32 = 8 << 20;
@@ -34,7 +35,7 @@ pub(super) fn spawn(call: &mut Call<'_>, pointer: u32, length: u32, out: u32) ->
 /// `exec`: checked here, so that a program that cannot be run is an errno; done when this instance is gone.
 pub(super) fn exec(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
     let request = request(call, pointer, length)?;
-    Err(process::exec(&call.state.tree, request)?.into())
+    Err(process::exec(&call.state.job, request)?.into())
 }
 
 /// The children that `wait`'s number means.
@@ -42,7 +43,7 @@ pub(super) fn which_children(call: &Call<'_>, pid: i32) -> WaitFor {
     match pid {
         1.. => WaitFor::Child(pid.unsigned_abs()),
         -1 => WaitFor::Any,
-        0 => WaitFor::Group(call.state.tree.table().group(call.state.process.pid)),
+        0 => WaitFor::Group(call.state.job.table().group(call.state.process.pid)),
         _ => WaitFor::Group(pid.unsigned_abs()),
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn wait(call: &mut Call<'_>, pid: i32, flags: u32, out: u32) -> Resul
     call.may_wait();
     call.memory.bytes(out, 8)?;
     let which = which_children(call, pid);
-    let waited = call.state.tree.wait_for(&call.state.process, which, flags & WAIT_NO_HANG == 0)?;
+    let waited = call.state.job.wait_for(&call.state.process, which, flags & WAIT_NO_HANG == 0)?;
     let (pid, status) = waited.map_or((0, 0), |waited| (waited.pid, waited.status.to_raw()));
     call.memory.write_u32(out, pid)?;
     Ok(call.memory.write_u32(out.checked_add(4).ok_or(Errno::FAULT)?, status)?)
@@ -64,9 +65,9 @@ pub(super) fn kill(call: &mut Call<'_>, pid: i32, signal: u32) -> Result<(), Fau
         0 => None,
         raw => Some(Signal::from_raw(raw).ok_or(Errno::INVAL)?),
     };
-    call.state.tree.table().signal(call.state.process.pid, pid, signal)?;
+    call.state.job.table().signal(call.state.process.pid, pid, signal)?;
     // Whoever computes looks up at the next tick; make it now.
-    call.state.tree.host.interrupt();
+    call.state.job.host.interrupt();
     Ok(())
 }
 
@@ -99,7 +100,7 @@ pub(super) fn signals_ignored(call: &mut Call<'_>, out: u32) -> Result<(), Fault
 pub(super) fn process_ids(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     let pid = call.state.process.pid;
     let (parent, group) = {
-        let table = call.state.tree.table();
+        let table = call.state.job.table();
         (table.parent(pid), table.group(pid))
     };
     let mut bytes = [0; 12];
@@ -111,7 +112,7 @@ pub(super) fn process_ids(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
 
 /// `set_group`.
 pub(super) fn set_group(call: &mut Call<'_>, pid: u32, group: u32) -> Result<(), Fault> {
-    Ok(call.state.tree.table().set_group(call.state.process.pid, pid, group)?)
+    Ok(call.state.job.table().set_group(call.state.process.pid, pid, group)?)
 }
 
 /// `pipe`.
@@ -124,7 +125,7 @@ pub(super) fn make_pipe(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
 
 /// A pipe's two ends, or neither.
 pub(super) fn new_pipe(call: &mut Call<'_>, close_on_exec: bool) -> Result<(u32, u32), Errno> {
-    let charge = MemoryCharge::take(&call.state.tree, CAPACITY).ok_or(Errno::NOMEM)?;
+    let charge = MemoryCharge::take(&call.state.job, CAPACITY).ok_or(Errno::NOMEM)?;
     let (reader, writer) = pipe(Some(charge));
     let descriptors = &mut call.state.descriptors;
     let reading = descriptors.insert(OpenFile::new(Object::Reader(reader), true, false, false), 0, close_on_exec)?;
@@ -171,7 +172,7 @@ pub(super) fn session_save(call: &mut Call<'_>, pointer: u32, length: u32) -> Re
     let session = session(call)?;
     let limit = session.check(length)?;
     // Held until the command is over.
-    if !call.state.tree.meter.take_memory(u64::from(length)) {
+    if !call.state.job.meter.take_memory(u64::from(length)) {
         return Err(Errno::NOMEM.into());
     }
     call.charge_bytes(length as usize);
@@ -180,7 +181,7 @@ pub(super) fn session_save(call: &mut Call<'_>, pointer: u32, length: u32) -> Re
 }
 
 fn session(call: &Call<'_>) -> Result<Arc<KeptState>, Errno> {
-    call.state.tree.session.clone().filter(|_| call.state.process.pid == FIRST).ok_or(Errno::NOENT)
+    call.state.job.session.clone().filter(|_| call.state.process.pid == FIRST).ok_or(Errno::NOENT)
 }
 
 /// `umask`.
@@ -196,7 +197,7 @@ fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Fault> {
 /// The node at an absolute path.
 pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, Fault> {
     let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
-    Ok(call.state.tree.view.find(ROOT_NODE, path, last)?.0)
+    Ok(call.state.job.view.find(ROOT_NODE, path, last)?.0)
 }
 
 /// `stat`.
@@ -215,14 +216,14 @@ pub(super) fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault>
 /// `mkfifo`.
 pub(super) fn mkfifo(call: &mut Call<'_>, (pointer, length): (u32, u32), mode: u32) -> Result<(), Fault> {
     let path = call.memory.path(pointer, length)?;
-    call.state.tree.view.mkfifo_at(ROOT_NODE, &path, mode & !call.state.umask, USER)?;
+    call.state.job.view.mkfifo_at(ROOT_NODE, &path, mode & !call.state.umask, USER)?;
     Ok(())
 }
 
 /// `chmod`.
 pub(super) fn chmod(call: &mut Call<'_>, path: (u32, u32), follow: u32, mode: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;
-    Ok(call.state.tree.view.chmod(node, mode)?)
+    Ok(call.state.job.view.chmod(node, mode)?)
 }
 
 /// `chown`.
@@ -233,7 +234,7 @@ pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32
 
 /// `count`: who meets the limit is told once, so that what it has buffered is not lost, and ended the next time.
 pub(super) fn count(call: &mut Call<'_>, counter: u32, amount: u32) -> Result<(), Fault> {
-    let meter = &call.state.tree.meter;
+    let meter = &call.state.job.meter;
     let within = match Counter::from_raw(counter).ok_or(Errno::INVAL)? {
         Counter::Loops => meter.check_loop(u64::from(amount)),
         Counter::Commands => meter.count_commands(u64::from(amount)),

@@ -46,7 +46,7 @@ fn keep(call: &mut Call<'_>, answer: Vec<u8>, out: u32) -> Result<(), Fault> {
 
 /// The list of tools, for a program or for a person.
 pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
-    let tools = &call.state.tree.tools;
+    let tools = &call.state.job.tools;
     let list = if as_json { tools.as_json() } else { tools.as_text() }.as_bytes().to_vec();
     call.charge_bytes(list.len());
     list
@@ -55,16 +55,16 @@ pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
 /// Calls a tool. The answer is a 0 and the result as JSON, or a 1, the kind of failure, a line feed and the complaint.
 pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Result<Vec<u8>, Fault> {
     call.charge_bytes(arguments.len());
-    call.state.tree.meter.count_commands(1)?;
+    call.state.job.meter.count_commands(1)?;
     let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
     let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
-    let transaction = call.state.tree.view.transaction();
-    let id = history::begin_tool(transaction, call.state.tree.run, name, arguments).map_err(|_| Errno::IO)?;
-    let result = match call.state.tree.tools.prepare(name, arguments) {
+    let transaction = call.state.job.view.transaction();
+    let id = history::begin_tool(transaction, call.state.job.run, name, arguments).map_err(|_| Errno::IO)?;
+    let result = match call.state.job.tools.prepare(name, arguments) {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
-    history::finish_tool(call.state.tree.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
+    history::finish_tool(call.state.job.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
     let answer = match result {
         Ok(result) => [&[0], result.as_bytes()].concat(),
         Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
@@ -76,8 +76,8 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
 // The function runs on a thread of its own, which nobody waits for once the command is over.
 fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure>, Fault> {
     call.may_wait();
-    let (tree, process) = (&call.state.tree, &call.state.process);
-    let largest = tree.meter.limits().output.0;
+    let (job, process) = (&call.state.job, &call.state.process);
+    let largest = job.meter.limits().output.0;
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
     let context = ToolContext::default();
@@ -89,14 +89,14 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
         saying.1.wake();
     };
     thread::Builder::new().name("sandlite tool".to_owned()).spawn(work).map_err(|_| Errno::AGAIN)?;
-    let result = block(tree, process, None, || {
+    let result = block(job, process, None, || {
         said.1.register();
         said.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     })?;
     let result = result.ok_or(Errno::AGAIN)?;
     // The guest is about to hold the result, and while it is copied so does the host.
     if let Ok(text) = &result {
-        drop(MemoryCharge::take(tree, text.len()).ok_or(Errno::NOMEM)?);
+        drop(MemoryCharge::take(job, text.len()).ok_or(Errno::NOMEM)?);
     }
     Ok(result)
 }

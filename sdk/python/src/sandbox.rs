@@ -87,12 +87,12 @@ impl NativeSandbox {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let context = Context::new(self.get(py)?);
-        let killer = context.killer();
+        let cancel = context.cancel();
         let runs_command = find(&name).is_some_and(|action| action.permission == Permission::Execute);
         let work = move || Ok(Done::Json(Some(json(&act(&context, &name, &arguments).or_else(failed)?)?)));
         match done {
-            Some(done) => task::begin(py, Some(killer), Box::new(work), done),
-            None if runs_command => task::wait(py, &killer, Box::new(work)),
+            Some(done) => task::begin(py, Some(cancel), Box::new(work), done),
+            None if runs_command => task::wait(py, &cancel, Box::new(work)),
             None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
     }
@@ -176,11 +176,11 @@ impl NativeSandbox {
         if let Some(bytes) = stdin {
             command = command.stdin(bytes);
         }
-        let killer = command.killer();
+        let cancel = command.cancel();
         let work = Box::new(move || Ok(Done::Ran(Box::new(options.run(&sandbox, command)?))));
         match done {
-            Some(done) => task::begin(py, Some(killer), work, done),
-            None => task::wait(py, &killer, work),
+            Some(done) => task::begin(py, Some(cancel), work, done),
+            None => task::wait(py, &cancel, work),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use runtime::{Error, Killer};
+use runtime::{Cancel, Error};
 
 use crate::operation::Done;
 use crate::{errors, gate, threads};
@@ -15,15 +15,15 @@ const SIGNAL_STEP: Duration = Duration::from_millis(20);
 /// A running operation.
 #[pyclass(frozen, module = "sandlite._native")]
 pub(crate) struct Task {
-    killer: Option<Killer>,
+    cancel: Option<Cancel>,
 }
 
 #[pymethods]
 impl Task {
     /// Ends a command; other operations are short and end by themselves.
     fn kill(&self) {
-        if let Some(killer) = &self.killer {
-            killer.kill();
+        if let Some(cancel) = &self.cancel {
+            cancel.kill();
         }
     }
 }
@@ -31,7 +31,7 @@ impl Task {
 type Work = Box<dyn FnOnce() -> Result<Done, Error> + Send>;
 
 /// Begins an operation and returns at once; `done` is called at its end with its result and its exception, one of them `None`.
-pub(crate) fn begin(py: Python<'_>, killer: Option<Killer>, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn begin(py: Python<'_>, cancel: Option<Cancel>, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
     threads::run(move || {
         let result = work();
         // At the interpreter's end nobody is left to tell.
@@ -44,11 +44,11 @@ pub(crate) fn begin(py: Python<'_>, killer: Option<Killer>, work: Work, done: Py
             let _ = done.call1(py, (value, error));
         });
     })?;
-    Ok(Py::new(py, Task { killer })?.into_any())
+    Ok(Py::new(py, Task { cancel })?.into_any())
 }
 
 /// Runs a command to its end, without the interpreter lock; Ctrl-C kills it.
-pub(crate) fn wait(py: Python<'_>, killer: &Killer, work: Work) -> PyResult<Py<PyAny>> {
+pub(crate) fn wait(py: Python<'_>, cancel: &Cancel, work: Work) -> PyResult<Py<PyAny>> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
     threads::run(move || drop(sender.send(work())))?;
     let mut interrupted = None;
@@ -63,7 +63,7 @@ pub(crate) fn wait(py: Python<'_>, killer: &Killer, work: Work) -> PyResult<Py<P
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = py.check_signals() {
-                    killer.kill();
+                    cancel.kill();
                     interrupted = Some(error);
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use runtime::Killer;
+use runtime::Cancel;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub(super) struct Running {
 #[derive(Default)]
 struct Calls {
     last: u64,
-    killers: HashMap<u64, Killer>,
+    cancels: HashMap<u64, Cancel>,
     /// By HTTP session and request.
     cancel: HashMap<(String, String), CancellationToken>,
 }
@@ -42,11 +42,11 @@ impl Running {
     }
 
     /// Counts a command as running for as long as the answer lives.
-    pub(super) fn command(&self, killer: Killer) -> Command<'_> {
+    pub(super) fn command(&self, cancel: Cancel) -> Command<'_> {
         let mut calls = self.calls();
         calls.last += 1;
         let number = calls.last;
-        calls.killers.insert(number, killer);
+        calls.cancels.insert(number, cancel);
         Command { running: self, number }
     }
 
@@ -66,15 +66,15 @@ impl Running {
 
     /// Ends every command.
     pub(super) fn kill_all(&self) {
-        let killers: Vec<Killer> = self.calls().killers.values().cloned().collect();
-        killers.iter().for_each(Killer::kill);
+        let cancels: Vec<Cancel> = self.calls().cancels.values().cloned().collect();
+        cancels.iter().for_each(Cancel::kill);
     }
 
     /// Waits until nothing runs.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.changed.notified();
-            if self.calls().killers.is_empty() {
+            if self.calls().cancels.is_empty() {
                 return;
             }
             changed.await;
@@ -90,7 +90,7 @@ pub(super) struct Command<'a> {
 
 impl Drop for Command<'_> {
     fn drop(&mut self) {
-        self.running.calls().killers.remove(&self.number);
+        self.running.calls().cancels.remove(&self.number);
         self.running.changed.notify_waiters();
     }
 }

@@ -7,7 +7,7 @@ use abi::{Disposition, Errno, Signal};
 use super::{Object, OpenFile};
 use crate::clock::Moment;
 use crate::process::wait::{Interruption, block};
-use crate::process::{Ended, Fault, Process, Tree};
+use crate::process::{Ended, Fault, Job, Process};
 use crate::vfs::Device;
 use sqlite_fs::{Volume, VolumeMut};
 
@@ -24,7 +24,7 @@ pub(crate) enum Whence {
 
 impl OpenFile {
     /// Reads at the position and moves it; blocks while a pipe is empty.
-    pub(crate) fn read(&self, tree: &Tree, process: &Process, buffer: &mut [u8]) -> Result<usize, Fault> {
+    pub(crate) fn read(&self, job: &Job, process: &Process, buffer: &mut [u8]) -> Result<usize, Fault> {
         if !self.readable {
             return Err(Errno::BADF.into());
         }
@@ -36,18 +36,18 @@ impl OpenFile {
                 if self.nonblocking() {
                     return Err(Errno::AGAIN.into());
                 }
-                let length = block(tree, process, None, || {
+                let length = block(job, process, None, || {
                     pipe.register();
                     pipe.try_read(buffer)
                 })?;
                 Ok(length.unwrap_or(0))
             }
-            Object::Device(device) => self.read_device(*device, tree, buffer),
+            Object::Device(device) => self.read_device(*device, job, buffer),
             Object::Directory(_) => Err(Errno::ISDIR.into()),
             Object::Writer(_) | Object::Capture(_) => Err(Errno::BADF.into()),
             Object::File(_) | Object::Bytes(_) => {
                 let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-                let length = self.read_at(tree, *position, buffer)?;
+                let length = self.read_at(job, *position, buffer)?;
                 *position += length as u64;
                 Ok(length)
             }
@@ -55,14 +55,14 @@ impl OpenFile {
     }
 
     /// Reads at an offset.
-    pub(crate) fn read_at(&self, tree: &Tree, offset: u64, buffer: &mut [u8]) -> Result<usize, Fault> {
+    pub(crate) fn read_at(&self, job: &Job, offset: u64, buffer: &mut [u8]) -> Result<usize, Fault> {
         if !self.readable {
             return Err(Errno::BADF.into());
         }
         match &self.object {
             Object::File(held) => {
-                let length = tree.view.read(held.node, offset, buffer)?;
-                tree.meter.count_read(length);
+                let length = job.view.read(held.node, offset, buffer)?;
+                job.meter.count_read(length);
                 Ok(length)
             }
             Object::Bytes(bytes) => {
@@ -71,13 +71,13 @@ impl OpenFile {
                 buffer[..length].copy_from_slice(&rest[..length]);
                 Ok(length)
             }
-            Object::Device(device) => self.read_device(*device, tree, buffer),
+            Object::Device(device) => self.read_device(*device, job, buffer),
             Object::Directory(_) => Err(Errno::ISDIR.into()),
             _ => Err(Errno::SPIPE.into()),
         }
     }
 
-    fn read_device(&self, device: Device, tree: &Tree, buffer: &mut [u8]) -> Result<usize, Fault> {
+    fn read_device(&self, device: Device, job: &Job, buffer: &mut [u8]) -> Result<usize, Fault> {
         match device {
             Device::Null => Ok(0),
             Device::Zero | Device::Full => {
@@ -85,14 +85,14 @@ impl OpenFile {
                 Ok(buffer.len())
             }
             Device::Random => {
-                tree.random.fill(buffer).map_err(|_| Errno::IO)?;
+                job.random.fill(buffer).map_err(|_| Errno::IO)?;
                 Ok(buffer.len())
             }
         }
     }
 
     /// Writes at the position, or at the end, and moves it; blocks while a pipe is full.
-    pub(crate) fn write(&self, tree: &Tree, process: &Process, bytes: &[u8]) -> Result<usize, Fault> {
+    pub(crate) fn write(&self, job: &Job, process: &Process, bytes: &[u8]) -> Result<usize, Fault> {
         if !self.writable {
             return Err(Errno::BADF.into());
         }
@@ -102,7 +102,7 @@ impl OpenFile {
                 let written = match first {
                     Some(written) => written,
                     None if self.nonblocking() => return Err(Errno::AGAIN.into()),
-                    None => block(tree, process, None, || {
+                    None => block(job, process, None, || {
                         pipe.register();
                         pipe.try_write(bytes)
                     })?
@@ -111,9 +111,9 @@ impl OpenFile {
                 written.or_else(|_| broken_pipe(process))
             }
             Object::Capture(capture) => {
-                let (keep, reached) = tree.meter.take_output(bytes.len() as u64);
+                let (keep, reached) = job.meter.take_output(bytes.len() as u64);
                 // Kept until the command is over, so never given back.
-                if !tree.meter.take_output_memory(keep) {
+                if !job.meter.take_output_memory(keep) {
                     return Err(Errno::NOMEM.into());
                 }
                 capture.push(bytes, usize::try_from(keep).unwrap_or(usize::MAX));
@@ -127,10 +127,10 @@ impl OpenFile {
             Object::File(held) => {
                 let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
                 let (start, length) = match self.append() {
-                    true => tree.view.append(held.node, bytes)?,
-                    false => (*position, tree.view.write(held.node, *position, bytes)?),
+                    true => job.view.append(held.node, bytes)?,
+                    false => (*position, job.view.write(held.node, *position, bytes)?),
                 };
-                tree.meter.count_written(length);
+                job.meter.count_written(length);
                 *position = start + length as u64;
                 Ok(length)
             }
@@ -139,14 +139,14 @@ impl OpenFile {
     }
 
     /// Writes at an offset.
-    pub(crate) fn write_at(&self, tree: &Tree, offset: u64, bytes: &[u8]) -> Result<usize, Fault> {
+    pub(crate) fn write_at(&self, job: &Job, offset: u64, bytes: &[u8]) -> Result<usize, Fault> {
         if !self.writable {
             return Err(Errno::BADF.into());
         }
         match &self.object {
             Object::File(held) => {
-                let length = tree.view.write(held.node, offset, bytes)?;
-                tree.meter.count_written(length);
+                let length = job.view.write(held.node, offset, bytes)?;
+                job.meter.count_written(length);
                 Ok(length)
             }
             Object::Device(Device::Full) => Err(Errno::NOSPC.into()),
@@ -156,11 +156,11 @@ impl OpenFile {
     }
 
     /// Moves the position and answers the new one.
-    pub(crate) fn seek(&self, tree: &Tree, offset: i64, whence: Whence) -> Result<u64, Fault> {
+    pub(crate) fn seek(&self, job: &Job, offset: i64, whence: Whence) -> Result<u64, Fault> {
         let size = match &self.object {
             Object::File(held) => {
                 if whence == Whence::End {
-                    tree.view.stat(held.node)?.size
+                    job.view.stat(held.node)?.size
                 } else {
                     0
                 }
@@ -220,12 +220,12 @@ fn broken_pipe(process: &Process) -> Result<usize, Fault> {
 
 /// Blocks until one of some open files is ready, or until a moment; the answer is whether one was.
 pub(crate) fn wait_ready(
-    tree: &Tree,
+    job: &Job,
     process: &Process,
     files: &[(Arc<OpenFile>, bool)],
     until: Option<Moment>,
 ) -> Result<bool, Interruption> {
-    let ready = block(tree, process, until, || {
+    let ready = block(job, process, until, || {
         files.iter().for_each(|(file, _)| file.register());
         files.iter().any(|(file, for_writing)| file.ready(*for_writing).is_some()).then_some(())
     })?;

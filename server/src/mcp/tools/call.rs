@@ -7,7 +7,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use runtime::actions::{Action, Answer, Context};
-use runtime::{Error, Killer};
+use runtime::{Cancel, Error};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -69,7 +69,7 @@ impl Work {
 }
 
 /// Kills a command whose request is dropped: nobody waits for it any more.
-struct KillOnDrop(Killer);
+struct KillOnDrop(Cancel);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
@@ -86,7 +86,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     } else {
         drop(sender);
     }
-    let killer = KillOnDrop(place.killer());
+    let cancel = KillOnDrop(place.cancel());
     let held = Arc::clone(&named);
     let own = snapshots::ACTIONS.iter().find(|own| own.name == name);
     let work = match (in_sandboxes().find(|action| action.name == name), own) {
@@ -110,7 +110,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
         None
     };
     let _slot = service.running().place().await;
-    let _running = service.running().command(killer.0.clone());
+    let _running = service.running().command(cancel.0.clone());
     let mut task = tokio::task::spawn_blocking(work.run);
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -121,7 +121,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
             done = &mut task => break done,
             () = cancelled(context, &told), if !stopped => {
                 stopped = true;
-                killer.0.kill();
+                cancel.0.kill();
             }
             Some(line) = lines.recv() => progress.line(line).await,
             _ = heartbeat.tick() => progress.tell().await,

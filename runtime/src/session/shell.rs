@@ -7,15 +7,16 @@ use std::fmt;
 
 use serde_json::json;
 
-use super::super::{Command, Output, Sandbox};
 use crate::Error;
 use crate::history::LibraryCall;
+use crate::run::{Command, Output};
+use crate::sandbox::Sandbox;
 
 /// The longest name of a session, in bytes.
 const NAME_MAX: usize = 255;
 
 /// The part of a session that is the shell's.
-pub(in crate::sandbox) const SHELL: &str = "shell";
+pub(crate) const SHELL: &str = "shell";
 
 /// A shell, and a Python beside it, that go on where their last calls ended.
 ///
@@ -49,7 +50,7 @@ impl Sandbox {
     pub fn session(&self, name: impl Into<String>) -> Result<Session, Error> {
         let name = name.into();
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
-            return Err(Error::Invalid(format!("{name:?} is no name for a session: give 1 to {NAME_MAX} printable bytes")));
+            return Err(Error::Invalid(format!("invalid session name {name:?}: expected 1 to {NAME_MAX} printable bytes")));
         }
         Ok(Session { sandbox: self.clone(), name })
     }
@@ -105,7 +106,7 @@ impl Session {
     ///
     /// As [`bash`](Self::bash); and when the command is Python with a script, which has no place in a session.
     pub fn run(&self, mut command: Command) -> Result<Output, Error> {
-        if command.name == "python" {
+        if command.program.is_python() {
             return self.sandbox.python_in(&self.name, command);
         }
         command.session = Some(self.name.clone());

@@ -1,6 +1,6 @@
 //! A process that outlives its command: its instance is kept and entered again by the next one.
 //!
-//! Only what the guest has in memory is kept. Between two commands the process belongs to a tree of its own over an empty
+//! Only what the guest has in memory is kept. Between two commands the process belongs to a job of its own over an empty
 //! database, with no descriptors: it can touch nothing. An instance that trapped, met a limit or was killed is never
 //! entered again; the next command then starts afresh.
 
@@ -14,7 +14,7 @@ use super::descriptor::{Descriptors, Object, OpenFile};
 use super::reaping::let_go;
 use super::run::{call_entry, call_with_text, finish, instantiate};
 use super::state::{Start, settle_fuel};
-use super::{Ended, Fault, Process, State, Tree};
+use super::{Ended, Fault, Job, Process, State};
 use crate::host::Prepared;
 use crate::vfs::Device;
 
@@ -33,56 +33,56 @@ impl Kept {
 
 /// Where an instance is between two commands.
 pub(crate) struct Idle {
-    pub(super) tree: Arc<Tree>,
+    pub(super) job: Arc<Job>,
     pub(super) process: Arc<Process>,
 }
 
 impl Idle {
-    /// A place in a tree that does nothing.
-    pub(crate) fn new(tree: Arc<Tree>) -> Result<Self, Fault> {
-        let process = tree.add_process(0, true)?;
-        Ok(Self { tree, process })
+    /// A place in a job that does nothing.
+    pub(crate) fn new(job: Arc<Job>) -> Result<Self, Fault> {
+        let process = job.add_process(0, true)?;
+        Ok(Self { job, process })
     }
 }
 
 /// Runs a command's first process in a kept instance, or in a new one, and keeps it if it can be entered again.
 pub(crate) fn start_kept(
-    tree: &Arc<Tree>,
+    job: &Arc<Job>,
     (prepared, start): (Prepared, Start),
     descriptors: Descriptors,
     umask: u32,
     kept: &mut Option<Kept>,
     idle: &Idle,
 ) -> Result<WaitStatus, Fault> {
-    let process = tree.add_process(0, true)?;
+    let process = job.add_process(0, true)?;
     process.adopt_thread();
-    tree.begin_turn(&process);
-    let run = || enter(tree, &process, (prepared, start), descriptors, umask, kept.take());
+    job.begin_turn(&process);
+    let run = || enter(job, &process, (prepared, start), descriptors, umask, kept.take());
     let ended = match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)) {
         Ok((code, instance)) => {
-            if tree.meter.reached().is_none() && !process.must_end() {
+            if job.meter.reached().is_none() && !process.must_end() {
                 *kept = instance.and_then(|instance| put_aside(instance, idle));
             }
             Ended::Exit(code)
         }
         Err(ended) => ended,
     };
-    Ok(finish(Arc::clone(tree), process, &ended))
+    Ok(finish(Arc::clone(job), process, &ended))
 }
 
 /// Runs a text in a guest that takes one, as a command's first process, and keeps what is in its memory when it returns.
 pub(crate) fn start_for_memory(
-    tree: &Arc<Tree>,
+    job: &Arc<Job>,
     (prepared, start): (Prepared, Start),
     descriptors: Descriptors,
     umask: u32,
     text: &str,
     memory: &mut Vec<u8>,
 ) -> Result<WaitStatus, Fault> {
-    let process = tree.add_process(0, true)?;
+    let process = job.add_process(0, true)?;
     process.adopt_thread();
-    tree.begin_turn(&process);
-    let state = State::new(Arc::clone(tree), Arc::clone(&process), descriptors, start, umask, prepared);
+    job.begin_turn(&process);
+    let state = State::new(Arc::clone(job), Arc::clone(&process), descriptors, start, umask, prepared);
     let run = || {
         let (mut store, instance) = instantiate(state)?;
         let code = call_with_text(&mut store, &instance, text)?;
@@ -90,12 +90,12 @@ pub(crate) fn start_for_memory(
         Ok(Ended::Exit(code))
     };
     let ended = catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Ended::HostPanic)).unwrap_or_else(|ended| ended);
-    Ok(finish(Arc::clone(tree), process, &ended))
+    Ok(finish(Arc::clone(job), process, &ended))
 }
 
 // The status that the guest returned, and the instance if it can be entered again.
 fn enter(
-    tree: &Arc<Tree>,
+    job: &Arc<Job>,
     process: &Arc<Process>,
     (prepared, start): (Prepared, Start),
     descriptors: Descriptors,
@@ -104,11 +104,11 @@ fn enter(
 ) -> Result<(u8, Option<Kept>), Ended> {
     let entry = prepared.guest.entry;
     let (mut store, instance) = match kept {
-        None => instantiate(State::new(Arc::clone(tree), Arc::clone(process), descriptors, start, umask, prepared))?,
+        None => instantiate(State::new(Arc::clone(job), Arc::clone(process), descriptors, start, umask, prepared))?,
         Some(Kept { mut store, instance }) => {
-            if !store.data_mut().move_to(Arc::clone(tree), Arc::clone(process), descriptors, start, umask) {
+            if !store.data_mut().move_to(Arc::clone(job), Arc::clone(process), descriptors, start, umask) {
                 drop(store);
-                let _ = tree.meter.process_died();
+                let _ = job.meter.process_died();
                 return Err(Ended::Limit);
             }
             store.set_epoch_deadline(1);
@@ -135,6 +135,6 @@ pub(super) fn nothing() -> Arc<OpenFile> {
 fn put_aside(mut kept: Kept, idle: &Idle) -> Option<Kept> {
     let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
     let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
-    let (tree, process) = (Arc::clone(&idle.tree), Arc::clone(&idle.process));
-    kept.store.data_mut().move_to(tree, process, descriptors, start, 0).then_some(kept)
+    let (job, process) = (Arc::clone(&idle.job), Arc::clone(&idle.process));
+    kept.store.data_mut().move_to(job, process, descriptors, start, 0).then_some(kept)
 }

@@ -1,15 +1,14 @@
 //! A command that runs while its caller does other things: it can be written to, read from, killed and waited for.
 
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
-use super::{Command, Output, Sandbox};
+use super::{Command, Output};
 use crate::Error;
-use crate::process::Tree;
+use crate::cancel::Cancel;
 use crate::process::pipe::PipeWriter;
+use crate::sandbox::Sandbox;
 
 /// A running command.
 ///
@@ -33,48 +32,8 @@ pub struct Child {
     pub stdout: Option<ChildOutput>,
     /// What the command writes to standard error, as it comes.
     pub stderr: Option<ChildOutput>,
-    killer: Killer,
+    cancel: Cancel,
     thread: JoinHandle<Result<Output, Error>>,
-}
-
-/// Ends a running command from anywhere.
-#[derive(Clone, Debug, Default)]
-pub struct Killer(Arc<Control>);
-
-#[derive(Debug, Default)]
-struct Control {
-    killed: AtomicBool,
-    tree: Mutex<Weak<Tree>>,
-}
-
-impl Killer {
-    /// Ends the command at once, if it has not ended; its output so far is kept.
-    pub fn kill(&self) {
-        self.0.killed.store(true, Ordering::Release);
-        let tree = self.0.tree.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-        if let Some(tree) = tree {
-            tree.stop();
-        }
-    }
-
-    /// Whether the command was ended, or is to be ended when it starts.
-    #[must_use]
-    pub fn is_killed(&self) -> bool {
-        self.0.killed.load(Ordering::Acquire)
-    }
-
-    /// Says which processes are meant; a kill that came earlier takes effect now.
-    pub(super) fn attach(&self, tree: &Arc<Tree>) {
-        *self.0.tree.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(tree);
-        if self.0.killed.load(Ordering::Acquire) {
-            tree.stop();
-        }
-    }
-
-    /// The command's processes are gone. Whoever is killing lets go before the tree is taken apart.
-    pub(super) fn detach(&self) {
-        *self.0.tree.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
-    }
 }
 
 impl Sandbox {
@@ -89,7 +48,7 @@ impl Sandbox {
         let (stderr_sender, stderr) = mpsc::channel();
         command.stdout = Some(Box::new(move |bytes: &[u8]| drop(stdout_sender.send(bytes.to_vec()))));
         command.stderr = Some(Box::new(move |bytes: &[u8]| drop(stderr_sender.send(bytes.to_vec()))));
-        let killer = command.killer.clone();
+        let cancel = command.cancel.clone();
         let sandbox = self.clone();
         let builder = thread::Builder::new().name("sandlite command".to_owned());
         let thread = builder.spawn(move || sandbox.run(command)).map_err(Error::Thread)?;
@@ -97,7 +56,7 @@ impl Sandbox {
             stdin: Some(stdin),
             stdout: Some(ChildOutput::new(stdout)),
             stderr: Some(ChildOutput::new(stderr)),
-            killer,
+            cancel,
             thread,
         })
     }
@@ -106,13 +65,13 @@ impl Sandbox {
 impl Child {
     /// Ends the command at once.
     pub fn kill(&self) {
-        self.killer.kill();
+        self.cancel.kill();
     }
 
-    /// Something that can end the command from another thread.
+    /// Returns what ends the command from another thread.
     #[must_use]
-    pub fn killer(&self) -> Killer {
-        self.killer.clone()
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
     /// Waits for the end; closes the command's standard input first if it was not taken.
@@ -130,7 +89,7 @@ impl Child {
 pub struct ChildStdin(PipeWriter);
 
 impl ChildStdin {
-    pub(super) fn new(writer: PipeWriter) -> Self {
+    pub(crate) fn new(writer: PipeWriter) -> Self {
         Self(writer)
     }
 

@@ -1,20 +1,21 @@
 //! A Python that remembers: its globals live on between calls, each of which is a command like any other.
 
-pub(super) mod shell;
-
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Command, Output, Sandbox, UMASK};
+use super::interpreters::Held;
 use crate::Error;
 use crate::clock::GuestClock;
+use crate::defaults::UMASK;
 use crate::limits::Meter;
-use crate::process::{self, Idle, Kept, Outside, Tree};
+use crate::process::{self, Idle, Job, Kept, Outside};
 use crate::random::Random;
+use crate::run::{Command, Output, Program};
+use crate::sandbox::Sandbox;
 use crate::vfs::View;
 
 /// The part of a session that is Python's: there once it has been used, and empty, since what Python knows is in memory only.
-pub(super) const PYTHON: &str = "python";
+pub(crate) const PYTHON: &str = "python";
 
 /// A live Python interpreter.
 ///
@@ -22,7 +23,7 @@ pub(super) const PYTHON: &str = "python";
 /// directory are kept; open files are not. A call that meets a limit or is killed ends the interpreter, and the next call
 /// starts a new one. Dropping it ends it.
 ///
-/// [`Sandbox::python_in`] has interpreters by name, kept by the sandbox.
+/// It is one of the sandbox's interpreters like those that have a name ([`Sandbox::python_in`]), but is never ended for being idle.
 ///
 /// ```no_run
 /// # use sandlite_runtime::Command;
@@ -34,47 +35,46 @@ pub(super) const PYTHON: &str = "python";
 /// ```
 pub struct PythonSession {
     sandbox: Sandbox,
-    interpreter: Interpreter,
+    held: Held,
 }
 
 /// A Python and what it remembers, without the sandbox it works in.
-pub(super) struct Interpreter {
+pub(crate) struct Interpreter {
     idle: Idle,
     kept: Option<Kept>,
 }
 
 impl Interpreter {
     /// One that has not run yet.
-    pub(super) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
+    pub(crate) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
         sandbox.host.prepared(sandbox.guest_of(&guests::PYTHON))?;
         let view = Arc::new(View::of_nothing()?);
         let meter = Meter::new(sandbox.limits.clone());
-        let tree = Tree::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
-        let idle = Idle::new(tree).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
+        let job = Job::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
+        let idle = Idle::new(job).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
         Ok(Self { idle, kept: None })
     }
 
     /// Runs a command of Python code where the last one ended.
-    pub(super) fn run(&mut self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
-        let session = if command.echo { SESSION_ECHO } else { SESSION };
-        match command.args.get_mut(1) {
-            Some(option) if command.name == "python" && option == "-c" => session.clone_into(option),
-            _ => return Err(Error::Invalid("a session runs Python code only".to_owned())),
-        }
+    pub(crate) fn run(&mut self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
+        let Program::PythonCode(code) = &mut command.program else {
+            return Err(Error::Invalid("a session runs Python code only".to_owned()));
+        };
+        code.session = true;
         let (kept, idle) = (&mut self.kept, &self.idle);
-        sandbox.run_with(command, |tree, request, descriptors| {
-            let program = process::find_program(tree, request)?;
-            process::start_kept(tree, program, descriptors, UMASK, kept, idle)
+        sandbox.run_with(command, |job, request, descriptors| {
+            let program = process::find_program(job, request)?;
+            process::start_kept(job, program, descriptors, UMASK, kept, idle)
         })
     }
 
     /// Whether the next call finds what earlier ones left.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.kept.is_some()
     }
 
     /// Bytes of memory that it holds between two calls.
-    pub(super) fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         self.kept.as_ref().map_or(0, Kept::memory)
     }
 }
@@ -86,17 +86,17 @@ impl Sandbox {
     ///
     /// When the interpreter cannot be had.
     pub fn python_session(&self) -> Result<PythonSession, Error> {
-        Ok(PythonSession { sandbox: self.clone(), interpreter: Interpreter::new(self)? })
+        Ok(PythonSession { held: self.interpreters.hold(self)?, sandbox: self.clone() })
     }
 
     /// Runs a command made by [`Command::python`] in the live interpreter of this name, which is started if there is none.
     ///
     /// It is kept in memory by this sandbox and its clones, until it is idle for too long
-    /// ([`Builder::python_idle`](super::Builder::python_idle)), idle ones hold more memory than one command may use and it is the
+    /// ([`Builder::python_idle`](crate::Builder::python_idle)), idle ones hold more memory than one command may use and it is the
     /// least recently used, it meets a limit, is ended, or the sandbox is gone: after that,
     /// and in a sandbox that was opened again or forked, the next call starts a new one
     /// ([`is_python_live`](Self::is_python_live) tells beforehand, [`Output::restarted`] afterwards).
-    /// [`Session::python`](shell::Session::python) is the same by way of a session.
+    /// [`Session::python`](crate::Session::python) is the same by way of a session.
     ///
     /// ```no_run
     /// # use sandlite_runtime::{Command, Sandbox};
@@ -142,19 +142,21 @@ impl PythonSession {
     ///
     /// As [`python`](Self::python); and when the command is not one of Python code.
     pub fn run(&mut self, command: Command) -> Result<Output, Error> {
-        self.interpreter.run(&self.sandbox, command)
+        self.sandbox.interpreters.run(&self.sandbox, self.held.name(), command)
     }
 
     /// Whether the next call finds what earlier ones left.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.interpreter.is_live()
+        self.sandbox.interpreters.is_live(self.held.name())
     }
 }
 
-// How Python is told that it goes on (`guests/python/lib/_sandlite_main.py`), and that it prints the last value.
-const SESSION: &str = "--sandlite-session";
-const SESSION_ECHO: &str = "--sandlite-session-echo";
+impl Drop for PythonSession {
+    fn drop(&mut self) {
+        self.sandbox.interpreters.end(self.held.name());
+    }
+}
 
 impl fmt::Debug for PythonSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlite_fs::path::Tree as _;
 use sqlite_fs::{FileType, FsError, Step, Volume};
 
-use super::tree::{failed, kind_name};
+use super::bounded::{failed, kind_name};
 use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
@@ -66,26 +66,26 @@ impl Agent<'_> {
     pub fn list(&self, request: &ListFiles) -> Result<Listed, Error> {
         let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
         let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
-        self.reading("list_files", &path, json!({ "path": path }), |tree| {
-            if let Some((kind, _)) = tree.kind("list", &path)?
+        self.reading("list_files", &path, json!({ "path": path }), |files| {
+            if let Some((kind, _)) = files.kind("list", &path)?
                 && kind != FileType::Directory
             {
                 return Err(failed("list", &path, FsError::NotDirectory));
             }
             let (mut entries, mut skipped, mut truncated, mut room) = (Vec::new(), 0, false, text::Room::default());
-            tree.walk(&path, |visited| {
+            files.walk(&path, |visited| {
                 let (entry, kind) = (visited.path, visited.kind);
                 if !request.hidden && is_hidden(entry) {
                     skipped += 1;
                     return Ok(Step::Skip);
                 }
-                let target = if kind == FileType::Symlink { tree.view().readlink(visited.node).ok() } else { None };
+                let target = if kind == FileType::Symlink { files.view().readlink(visited.node).ok() } else { None };
                 let bytes = entry.len() + target.as_ref().map_or(0, String::len) + ENTRY_BYTES;
                 if entries.len() == MAX_ENTRIES || !room.take(bytes) {
                     truncated = true;
                     return Ok(Step::Stop);
                 }
-                let stat = || tree.view().stat(visited.node).map_err(|error| failed("list", entry, error));
+                let stat = || files.view().stat(visited.node).map_err(|error| failed("list", entry, error));
                 let size = if kind == FileType::File { stat()?.size } else { 0 };
                 entries.push(ListedFile { path: entry.to_owned(), kind: kind_name(kind).to_owned(), size, target });
                 Ok(if visited.depth < depth { Step::Enter } else { Step::Skip })
@@ -93,7 +93,7 @@ impl Agent<'_> {
             let mut notes = Vec::new();
             if truncated {
                 notes.push(format!("only the first {} entries: list a directory below, or use `glob`", entries.len()));
-            } else if tree.is_overdue() {
+            } else if files.is_overdue() {
                 truncated = true;
                 notes.push("the time was used up: list a directory below".to_owned());
             }

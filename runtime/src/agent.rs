@@ -3,6 +3,7 @@
 //! One implementation for MCP, REST and Python. Each tool takes a request, answers with data, is bounded in what it returns, says
 //! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing of JSON-RPC.
 
+mod bounded;
 mod edit;
 mod find;
 mod grep;
@@ -10,18 +11,16 @@ mod list;
 mod place;
 mod read;
 mod text;
-mod tree;
 mod write;
-
-use std::time::Instant;
 
 use serde_json::Value;
 use sqlite_fs::{Reader, Transaction};
 
-use self::tree::Tree;
-use super::Sandbox;
+use self::bounded::Bounded;
+use crate::Error;
+use crate::cancel::{Cancel, Deadline};
 use crate::history::LibraryCall as Call;
-use crate::{Error, clock};
+use crate::sandbox::Sandbox;
 
 pub use edit::{Edit, EditFile, Edited};
 pub use find::{Found, Glob};
@@ -54,20 +53,28 @@ const MAX_PATTERN: usize = 16 << 10;
 /// assert_eq!(sandbox.bash("cat notes.txt")?.stdout, b"one\n2\n");
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Agent<'a> {
     sandbox: &'a Sandbox,
+    cancel: Cancel,
 }
 
 impl Sandbox {
     /// The file tools of an agent.
     #[must_use]
     pub fn agent(&self) -> Agent<'_> {
-        Agent { sandbox: self }
+        Agent { sandbox: self, cancel: Cancel::default() }
     }
 }
 
 impl Agent<'_> {
+    /// Lets this [`Cancel`] end what takes long: a search, a walk.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// An absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
     pub(crate) fn absolute(&self, path: &str) -> Result<String, Error> {
         if path.is_empty() || path.contains('\0') {
@@ -95,10 +102,10 @@ impl Agent<'_> {
         name: &'static str,
         subject: &str,
         parameters: Value,
-        work: impl FnOnce(&Tree<'_, Reader>) -> Result<T, Error>,
+        work: impl FnOnce(&Bounded<'_, Reader>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.sandbox.recorder.read(Call::new(name, subject, parameters), || {
-            self.sandbox.now()?.at_one_state(|view| work(&Tree::new(view, self.deadline())))
+            self.sandbox.now()?.at_one_state(|view| work(&Bounded::new(view, self.deadline())))
         })
     }
 
@@ -108,14 +115,14 @@ impl Agent<'_> {
         name: &'static str,
         subject: &str,
         parameters: Value,
-        work: impl FnOnce(&Tree<'_, Transaction>) -> Result<T, Error>,
+        work: impl FnOnce(&Bounded<'_, Transaction>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let call = Call::new(name, subject, parameters);
-        self.sandbox.change(call, |run| work(&Tree::new(run.view()?, self.deadline())))
+        self.sandbox.change(call, |run| work(&Bounded::new(run.view()?, self.deadline())))
     }
 
-    fn deadline(&self) -> Instant {
-        clock::now() + self.sandbox.limits.wall.0
+    fn deadline(&self) -> Deadline {
+        Deadline::after(self.sandbox.limits.wall.0, self.cancel.clone())
     }
 }
 

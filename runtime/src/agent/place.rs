@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlite_fs::{FileType, FsError, Transaction};
 
-use super::tree::{Tree, failed};
+use super::bounded::{Bounded, failed};
 use super::{Agent, text};
 use crate::Error;
 
@@ -61,18 +61,18 @@ impl Agent<'_> {
     /// When there is nothing, when a directory is not empty and `recursive` is not set, or for the root.
     pub fn delete(&self, request: &DeleteFile) -> Result<Deleted, Error> {
         let path = self.absolute(&request.path)?;
-        self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |tree| {
-            let Some((kind, _)) = tree.own_kind("delete", &path)? else {
+        self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |files| {
+            let Some((kind, _)) = files.own_kind("delete", &path)? else {
                 return Err(failed("delete", &path, FsError::NoEntry));
             };
             let deleted = match kind {
-                FileType::Directory if request.recursive => delete_all(tree, &path)?,
+                FileType::Directory if request.recursive => delete_all(files, &path)?,
                 FileType::Directory => {
-                    tree.fs().remove_dir(&path).map_err(|error| error.during("delete"))?;
+                    files.fs().remove_dir(&path).map_err(|error| error.during("delete"))?;
                     1
                 }
                 _ => {
-                    tree.fs().remove_file(&path).map_err(|error| error.during("delete"))?;
+                    files.fs().remove_file(&path).map_err(|error| error.during("delete"))?;
                     1
                 }
             };
@@ -88,11 +88,11 @@ impl Agent<'_> {
     pub fn rename(&self, request: &MoveFile) -> Result<Moved, Error> {
         let (from, to) = (self.absolute(&request.from)?, self.absolute(&request.to)?);
         let subject = format!("{from} {to}");
-        self.changing("move_file", &subject, json!({ "from": from, "to": to }), |tree| {
-            if tree.own_kind("move", &from)?.is_none() {
+        self.changing("move_file", &subject, json!({ "from": from, "to": to }), |files| {
+            if files.own_kind("move", &from)?.is_none() {
                 return Err(failed("move", &from, FsError::NoEntry));
             }
-            let replaced = match tree.own_kind("move", &to)? {
+            let replaced = match files.own_kind("move", &to)? {
                 Some((FileType::Directory, _)) => {
                     return Err(Error::Invalid(format!("`{to}` is a directory: name the new path of `{from}` in it")));
                 }
@@ -102,18 +102,18 @@ impl Agent<'_> {
                 Some(_) => true,
                 None => false,
             };
-            tree.fs().create_parents(&to)?;
-            tree.fs().rename(&from, &to).map_err(|error| error.during("move"))?;
+            files.fs().create_parents(&to)?;
+            files.fs().rename(&from, &to).map_err(|error| error.during("move"))?;
             Ok(Moved { from: from.clone(), to: to.clone(), replaced })
         })
     }
 }
 
-fn delete_all(tree: &Tree<'_, Transaction>, path: &str) -> Result<usize, Error> {
+fn delete_all(files: &Bounded<'_, Transaction>, path: &str) -> Result<usize, Error> {
     if path == "/" {
         return Err(Error::Invalid("the root directory cannot be deleted".to_owned()));
     }
-    tree.remove_all(path)
+    files.remove_all(path)
 }
 
 impl Deleted {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use presets::{ByteSize, LimitName, Overrides, Preset, WallTime};
 
-use super::{Command, ExitStatus, Output, Sandbox};
+use super::{Command, ExitStatus, Output};
 use crate::clock;
 use crate::host::Host;
 use crate::process::Start;
+use crate::sandbox::Sandbox;
 
 fn run(text: &str, overrides: Overrides) -> Output {
     let host = Host::builder().build().unwrap();

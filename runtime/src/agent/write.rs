@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Agent;
 use crate::Error;
-use crate::sandbox::content;
+use crate::vfs::content;
 
 /// How content is written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,11 +77,11 @@ impl Agent<'_> {
             }
         };
         let parameters = json!({ "path": path, "contentLength": bytes.len() });
-        self.changing("write_file", &path, parameters, |tree| {
+        self.changing("write_file", &path, parameters, |files| {
             if let Some(expected) = &request.expected_version {
-                content::compare(&path, expected, content::version_at(tree.view(), &path)?)?;
+                content::compare(&path, expected, content::version_at(files.view(), &path)?)?;
             }
-            let created = tree.write(&path, bytes)?;
+            let created = files.write(&path, bytes)?;
             Ok(Written { path: path.clone(), created, size: bytes.len() as u64, version: content::version(bytes) })
         })
     }

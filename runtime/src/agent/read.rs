@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlite_fs::{Content, Reader};
 
-use super::tree::{Tree, failed};
+use super::bounded::{Bounded, failed};
 use super::write::Encoding;
 use super::{Agent, MAX_OUTPUT, text};
 use crate::Error;
-use crate::sandbox::content::{Known, Scan};
+use crate::vfs::content::{Known, Scan};
 
 /// Lines returned when no number is asked for.
 const LINES: u64 = 2000;
@@ -75,11 +75,11 @@ impl Agent<'_> {
     /// When there is no such file, or it is a directory.
     pub fn read(&self, request: &ReadFile) -> Result<ReadWindow, Error> {
         let path = self.absolute(&request.path)?;
-        self.reading("read_file", &path, json!({ "path": path }), |tree| {
+        self.reading("read_file", &path, json!({ "path": path }), |files| {
             if request.byte_offset.is_some() || request.byte_length.is_some() {
-                read_bytes(tree, &path, request)
+                read_bytes(files, &path, request)
             } else {
-                read_lines(tree, &path, request)
+                read_lines(files, &path, request)
             }
         })
     }
@@ -164,10 +164,10 @@ impl Window {
 }
 
 // Gives a file piece by piece until `take` has enough, and all of it if nobody knows yet what is to be known of it.
-fn scan(tree: &Tree<'_, Reader>, path: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(u64, Content), Error> {
-    let known = Known::of(tree.view(), path).map_err(|error| failed("read", path, error))?;
+fn scan(files: &Bounded<'_, Reader>, path: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(u64, Content), Error> {
+    let known = Known::of(files.view(), path).map_err(|error| failed("read", path, error))?;
     let (mut scan, mut is_wanted) = (known.content.is_none().then(Scan::new), true);
-    let size = tree.pieces(path, 0, |piece| {
+    let size = files.pieces(path, 0, |piece| {
         is_wanted = is_wanted && take(piece);
         match &mut scan {
             Some(scan) => scan.take(piece),
@@ -186,17 +186,17 @@ fn scan(tree: &Tree<'_, Reader>, path: &str, mut take: impl FnMut(&[u8]) -> bool
     Ok((size, content))
 }
 
-fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
+fn read_lines(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let first = request.offset.unwrap_or(1).max(1);
     let asked = request.limit.unwrap_or(LINES).max(1);
     let mut window = Window::new(first, first.saturating_add(asked - 1));
-    let (size, content) = scan(tree, path, |piece| {
+    let (size, content) = scan(files, path, |piece| {
         window.take(piece);
         !window.is_complete()
     })?;
     let total_lines = content.newlines + u64::from(!content.is_terminated);
     if window.binary || (std::str::from_utf8(&window.text).is_err() && window.cut_lines == 0) {
-        let mut bytes = read_bytes(tree, path, &ReadFile { byte_offset: Some(0), ..request.clone() })?;
+        let mut bytes = read_bytes(files, path, &ReadFile { byte_offset: Some(0), ..request.clone() })?;
         bytes.notes.insert(0, "this is not text: the content is base64".to_owned());
         return Ok(bytes);
     }
@@ -231,11 +231,11 @@ fn read_lines(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result
     })
 }
 
-fn read_bytes(tree: &Tree<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
+fn read_bytes(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Result<ReadWindow, Error> {
     let start = request.byte_offset.unwrap_or(0);
     let length = usize::try_from(request.byte_length.unwrap_or(MAX_BYTES).clamp(1, MAX_BYTES)).unwrap_or(usize::MAX);
     let (mut bytes, mut at) = (Vec::new(), 0u64);
-    let (size, found) = scan(tree, path, |piece| {
+    let (size, found) = scan(files, path, |piece| {
         let skip = usize::try_from(start.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = piece.get(skip..).unwrap_or_default();
         bytes.extend_from_slice(&wanted[..wanted.len().min(length - bytes.len())]);

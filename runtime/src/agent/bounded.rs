@@ -1,19 +1,18 @@
 //! The files as the tools see them: a view with a deadline, and bounds on what is held of it.
 
-use std::time::Instant;
-
 use sqlite_fs::path::Last;
 use sqlite_fs::{FileType, Fs, FsError, Rows, Step, Transaction, Visited, Volume};
 
 use super::MAX_WHOLE;
+use crate::Error;
+use crate::cancel::Deadline;
 use crate::vfs::{Node, ROOT_NODE, View};
-use crate::{Error, clock};
 
 /// The files of one tool call.
-pub(super) struct Tree<'a, R: Rows> {
+pub(super) struct Bounded<'a, R: Rows> {
     view: &'a View<R>,
     fs: Fs<'a, View<R>>,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 /// A file error with what was tried on which path, as the rest of the library says it.
@@ -35,8 +34,8 @@ pub(super) fn kind_name(kind: FileType) -> &'static str {
     }
 }
 
-impl<'a, R: Rows> Tree<'a, R> {
-    pub(super) fn new(view: &'a View<R>, deadline: Instant) -> Self {
+impl<'a, R: Rows> Bounded<'a, R> {
+    pub(super) fn new(view: &'a View<R>, deadline: Deadline) -> Self {
         Self { view, fs: view.fs(), deadline }
     }
 
@@ -52,7 +51,7 @@ impl<'a, R: Rows> Tree<'a, R> {
 
     /// Whether the time of the tool is used up.
     pub(super) fn is_overdue(&self) -> bool {
-        clock::now() >= self.deadline
+        self.deadline.is_over()
     }
 
     /// The kind and size behind a path, links followed; `None` when there is nothing.
@@ -117,7 +116,7 @@ impl<'a, R: Rows> Tree<'a, R> {
     }
 }
 
-impl Tree<'_, Transaction> {
+impl Bounded<'_, Transaction> {
     /// Writes a whole file, creating the directories above it; says whether it is new.
     pub(super) fn write(&self, path: &str, content: &[u8]) -> Result<bool, Error> {
         self.fs.create_parents(path)?;

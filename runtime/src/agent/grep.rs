@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlite_fs::{FileType, FsError, Reader, Step};
 
+use super::bounded::{Bounded, failed};
 use super::find::matcher;
 use super::list::is_hidden;
-use super::tree::{Tree, failed};
 use super::{Agent, MAX_ENTRIES, MAX_WHOLE, text};
 use crate::Error;
 
@@ -129,24 +129,24 @@ impl Agent<'_> {
             .map_err(|error| Error::Invalid(format!("`{}` is no regular expression: {error}", request.pattern)))?;
         let wanted = request.glob.as_deref().map(Filter::new).transpose()?;
         let parameters = json!({ "pattern": request.pattern, "path": path, "glob": request.glob });
-        self.reading("grep", &request.pattern, parameters, |tree| {
+        self.reading("grep", &request.pattern, parameters, |files| {
             let mut search = Search { request, expression, found: Grepped::default(), room: text::Room::default(), skipped: 0 };
-            match tree.kind("grep", &path)? {
+            match files.kind("grep", &path)? {
                 None => return Err(failed("grep", &path, FsError::NoEntry)),
-                Some((FileType::Directory, _)) => tree.walk(&path, |visited| {
+                Some((FileType::Directory, _)) => files.walk(&path, |visited| {
                     let entry = visited.path;
                     if !request.hidden && is_hidden(entry) {
                         return Ok(Step::Skip);
                     }
                     let relative = entry.get(path.trim_end_matches('/').len() + 1..).unwrap_or_default();
                     if visited.kind == FileType::File && wanted.as_ref().is_none_or(|wanted| wanted.fits(relative)) {
-                        search.file(tree, entry)?;
+                        search.file(files, entry)?;
                     }
                     Ok(if search.found.truncated { Step::Stop } else { Step::Enter })
                 })?,
-                Some(_) => search.file(tree, &path)?,
+                Some(_) => search.file(files, &path)?,
             }
-            Ok(search.finish(tree.is_overdue()))
+            Ok(search.finish(files.is_overdue()))
         })
     }
 }
@@ -184,25 +184,25 @@ impl Search<'_> {
         }
     }
 
-    fn file(&mut self, tree: &Tree<'_, Reader>, path: &str) -> Result<(), Error> {
-        if tree.kind("grep", path)?.is_some_and(|(_, size)| size > MAX_WHOLE) {
+    fn file(&mut self, files: &Bounded<'_, Reader>, path: &str) -> Result<(), Error> {
+        if files.kind("grep", path)?.is_some_and(|(_, size)| size > MAX_WHOLE) {
             self.skipped += 1;
             return Ok(());
         }
-        let content = tree.read(path)?;
+        let content = files.read(path)?;
         if text::is_binary(&content) {
             return Ok(());
         }
         if self.request.mode == GrepMode::Content {
-            self.lines(tree, path, &content)
+            self.lines(files, path, &content)
         } else {
-            self.count(tree, path, &content)
+            self.count(files, path, &content)
         }
         Ok(())
     }
 
-    fn count(&mut self, tree: &Tree<'_, Reader>, path: &str, content: &[u8]) {
-        let timely = lines(content).enumerate().take_while(|(number, _)| number % CHECKED_LINES > 0 || !tree.is_overdue());
+    fn count(&mut self, files: &Bounded<'_, Reader>, path: &str, content: &[u8]) {
+        let timely = lines(content).enumerate().take_while(|(number, _)| number % CHECKED_LINES > 0 || !files.is_overdue());
         let mut fitting = timely.filter(|(_, line)| self.expression.is_match(line));
         let count = if self.request.mode == GrepMode::Files { usize::from(fitting.next().is_some()) } else { fitting.count() };
         if count == 0 {
@@ -215,13 +215,13 @@ impl Search<'_> {
         }
     }
 
-    fn lines(&mut self, tree: &Tree<'_, Reader>, path: &str, content: &[u8]) {
+    fn lines(&mut self, files: &Bounded<'_, Reader>, path: &str, content: &[u8]) {
         let around = self.request.context.min(MAX_CONTEXT) as usize;
         let mut before = VecDeque::with_capacity(around);
         let mut rest = lines(content);
         for number in 1.. {
             let Some(line) = rest.next() else { return };
-            if number % CHECKED_LINES == 0 && tree.is_overdue() {
+            if number % CHECKED_LINES == 0 && files.is_overdue() {
                 return;
             }
             if self.expression.is_match(line) {

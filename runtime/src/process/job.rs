@@ -20,7 +20,7 @@ use crate::tools::Tools;
 use crate::vfs::View;
 
 /// A command's processes.
-pub(crate) struct Tree {
+pub(crate) struct Job {
     /// The engine they run on.
     pub(crate) host: Host,
     /// What they may use.
@@ -64,35 +64,35 @@ pub(crate) struct Outside {
 /// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
 #[derive(Debug)]
 pub(crate) struct MemoryCharge {
-    tree: Arc<Tree>,
+    job: Arc<Job>,
     bytes: u64,
 }
 
 impl MemoryCharge {
     /// Takes memory, or nothing.
-    pub(crate) fn take(tree: &Arc<Tree>, bytes: usize) -> Option<Self> {
+    pub(crate) fn take(job: &Arc<Job>, bytes: usize) -> Option<Self> {
         let bytes = bytes as u64;
-        tree.meter.take_memory(bytes).then(|| Self { tree: Arc::clone(tree), bytes })
+        job.meter.take_memory(bytes).then(|| Self { job: Arc::clone(job), bytes })
     }
 }
 
 impl Drop for MemoryCharge {
     fn drop(&mut self) {
-        self.tree.meter.return_memory(self.bytes);
+        self.job.meter.return_memory(self.bytes);
     }
 }
 
 /// The files of a sandbox in memory, drawn from the same pot as the guests' own memory (T-DOS-03).
-struct FilesInMemory(Weak<Tree>);
+struct FilesInMemory(Weak<Job>);
 
 impl MemoryBudget for FilesInMemory {
     fn hold(&self, bytes: u64) -> bool {
-        // Without a tree the command is over, and what is still written is the host's own.
-        self.0.upgrade().is_none_or(|tree| tree.meter.hold_files(bytes))
+        // Without a job the command is over, and what is still written is the host's own.
+        self.0.upgrade().is_none_or(|job| job.meter.hold_files(bytes))
     }
 }
 
-/// How many processes still hold the tree. Apart from it, so that a process can let go of the tree before it says so.
+/// How many processes still hold the job. Apart from it, so that a process can let go of the job before it says so.
 #[derive(Debug, Default)]
 pub(crate) struct Alive {
     count: Mutex<usize>,
@@ -119,7 +119,7 @@ impl Alive {
     }
 }
 
-impl Tree {
+impl Job {
     /// A command without processes.
     pub(crate) fn new(
         host: Host,
@@ -174,7 +174,7 @@ impl Tree {
         Ok(process)
     }
 
-    /// Notes that a process has ended and nothing of it is left, and lets go of the tree.
+    /// Notes that a process has ended and nothing of it is left, and lets go of the job.
     pub(crate) fn process_ended(self: Arc<Self>, pid: Pid, status: WaitStatus) {
         self.table().end(pid, status);
         self.meter.end_process();
@@ -236,20 +236,20 @@ impl Tree {
         let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
         // Somebody may be in the middle of killing a command that has just ended by itself.
         let mut shared = self;
-        let tree = loop {
+        let job = loop {
             match Arc::try_unwrap(shared) {
-                Ok(tree) => break tree,
+                Ok(job) => break job,
                 Err(still) => shared = still,
             }
             std::thread::yield_now();
         };
-        let view = Arc::into_inner(tree.view).ok_or_else(in_use)?;
-        Ok((tree.meter, view.after_guests()?))
+        let view = Arc::into_inner(job.view).ok_or_else(in_use)?;
+        Ok((job.meter, view.after_guests()?))
     }
 }
 
-impl std::fmt::Debug for Tree {
+impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tree")
+        f.write_str("Job")
     }
 }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlite_fs::Transaction;
 
-use super::tree::Tree;
+use super::bounded::Bounded;
 use super::{Agent, MAX_WHOLE, text::count};
 use crate::Error;
-use crate::sandbox::content;
+use crate::vfs::content;
 
 /// Most replacements of one call.
 const MAX_EDITS: usize = 1000;
@@ -71,16 +71,16 @@ impl Agent<'_> {
             return Err(Error::Invalid(format!("give 1 to {MAX_EDITS} edits")));
         }
         let parameters = json!({ "path": path, "edits": request.edits.len() });
-        self.changing("edit_file", &path, parameters, |tree| {
-            let bytes = tree.read(&path)?;
+        self.changing("edit_file", &path, parameters, |files| {
+            let bytes = files.read(&path)?;
             if let Some(expected) = &request.expected_version {
                 content::compare(&path, expected, content::version(&bytes))?;
             }
             let text = String::from_utf8(bytes)
                 .map_err(|_| Error::Invalid(format!("`{path}` is not UTF-8 text: use `bash` or `write_file`")))?;
             let largest = MAX_WHOLE.min(self.sandbox.limits.file.0);
-            let (text, replacements, lines) = apply(tree, &path, text, &request.edits, largest)?;
-            tree.write(&path, text.as_bytes())?;
+            let (text, replacements, lines) = apply(files, &path, text, &request.edits, largest)?;
+            files.write(&path, text.as_bytes())?;
             let version = content::version(text.as_bytes());
             Ok(Edited { path: path.clone(), replacements, lines, size: text.len() as u64, version })
         })
@@ -88,7 +88,7 @@ impl Agent<'_> {
 }
 
 fn apply(
-    tree: &Tree<'_, Transaction>,
+    files: &Bounded<'_, Transaction>,
     path: &str,
     mut content: String,
     edits: &[Edit],
@@ -103,7 +103,7 @@ fn apply(
         if edit.old == edit.new {
             return Err(refuse("`old` and `new` are the same".to_owned()));
         }
-        if tree.is_overdue() {
+        if files.is_overdue() {
             return Err(refuse("the time is used up: make fewer edits at a time".to_owned()));
         }
         let (old, new) = as_written(&content, edit);

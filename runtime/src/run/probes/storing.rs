@@ -4,14 +4,14 @@ use abi::WaitStatus;
 use sqlite_fs::ROOT;
 
 use super::*;
-use crate::process::Tree;
+use crate::process::Job;
 
 /// More than anything else here takes of memory.
 const MUCH: u64 = 250 << 20;
 
 /// Writes a file twice, so that the commit has checksums to compute again; stops where a deadline stops it.
-fn write_twice(tree: &Tree, bytes: u64) {
-    let rows = tree.view.transaction();
+fn write_twice(job: &Job, bytes: u64) {
+    let rows = job.view.transaction();
     let (home, _) = rows.lookup(ROOT, "tmp").unwrap();
     let ino = rows.create(home, "large", 0o644, 1000, 1000).unwrap();
     for byte in [1, 2] {
@@ -36,9 +36,9 @@ fn t_dos_02_changes_that_cannot_be_stored_in_time_are_rolled_back() {
     // Waits in memory for the next transaction.
     sandbox.fs().read("/before").unwrap();
     let output = sandbox
-        .run_with(Command::bash("a probe").limits(wall(1_000)), |tree, _, _| {
-            write_twice(tree, 32 << 20);
-            let past = tree.meter.end() + super::super::COMMIT_SLACK;
+        .run_with(Command::bash("a probe").limits(wall(1_000)), |job, _, _| {
+            write_twice(job, 32 << 20);
+            let past = job.meter.end() + super::super::lifecycle::COMMIT_SLACK;
             while clock::now() <= past {
                 std::hint::spin_loop();
             }
@@ -62,10 +62,10 @@ fn t_dos_02_time_to_store_the_changes_is_reserved_while_the_command_runs() {
     let directory = tempfile::tempdir().unwrap();
     let sandbox = in_a_file(&directory);
     let output = sandbox
-        .run_with(Command::bash("a probe"), |tree, _, _| {
-            write_twice(tree, 64 << 20);
+        .run_with(Command::bash("a probe"), |job, _, _| {
+            write_twice(job, 64 << 20);
             // The tick sees it.
-            while tree.meter.deadline() == tree.meter.end() {
+            while job.meter.deadline() == job.meter.end() {
                 std::hint::spin_loop();
             }
             Ok(WaitStatus::Exited(0))
@@ -82,8 +82,8 @@ fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
     let directory = tempfile::tempdir().unwrap();
     let sandbox = in_a_file(&directory);
     let fill = |command: Command, byte: u8, code: u8| {
-        let write = |tree: &Tree| {
-            let rows = tree.view.transaction();
+        let write = |job: &Job| {
+            let rows = job.view.transaction();
             let (tmp, _) = rows.lookup(ROOT, "tmp").unwrap();
             let ino =
                 rows.lookup(tmp, "large").map_or_else(|_| rows.create(tmp, "large", 0o644, 1000, 1000).unwrap(), |found| found.0);
@@ -92,8 +92,8 @@ fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
             }
         };
         sandbox
-            .run_with(command, |tree, _, _| {
-                write(tree);
+            .run_with(command, |job, _, _| {
+                write(job);
                 Ok(WaitStatus::Exited(code))
             })
             .unwrap()

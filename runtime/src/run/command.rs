@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::surroundings::{Surroundings, surroundings};
-use super::{ChildStdin, Killer};
+use super::program::Code;
+use super::{ChildStdin, Program, Surroundings, surroundings};
+use crate::cancel::Cancel;
 use crate::process::Sink;
 use crate::process::pipe::{PipeReader, pipe};
 
@@ -18,7 +19,7 @@ pub enum Stream {
 
 /// Where a command's standard input comes from.
 #[derive(Debug, Default)]
-pub(super) enum Stdin {
+pub(crate) enum Stdin {
     /// Nowhere.
     #[default]
     Empty,
@@ -38,70 +39,56 @@ pub(super) enum Stdin {
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Command {
-    pub(super) name: &'static str,
-    pub(crate) guest: &'static guests::Guest,
-    pub(super) text: String,
-    pub(super) program: String,
-    pub(super) args: Vec<String>,
-    pub(super) surroundings: Surroundings,
-    pub(super) stdin: Stdin,
-    pub(super) killer: Killer,
-    pub(super) kill_when: Option<Box<dyn Fn() -> bool + Send>>,
-    pub(super) seed: Option<u64>,
-    pub(super) echo: bool,
-    pub(super) session: Option<String>,
-    pub(super) new_python_of: Option<String>,
-    pub(super) rollback_on_failure: bool,
-    pub(super) stdout: Option<Sink>,
-    pub(super) stderr: Option<Sink>,
+    pub(crate) program: Program,
+    pub(crate) text: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) stdin: Stdin,
+    pub(crate) cancel: Cancel,
+    pub(crate) seed: Option<u64>,
+    pub(crate) session: Option<String>,
+    pub(crate) new_python_of: Option<String>,
+    pub(crate) rollback_on_failure: bool,
+    pub(crate) stdout: Option<Sink>,
+    pub(crate) stderr: Option<Sink>,
 }
 
 impl Command {
     /// A bash command line, as `bash -c` takes it.
     #[must_use]
     pub fn bash(script: impl Into<String>) -> Self {
-        let text = script.into();
-        let args = ["bash", "-c", &text].map(str::to_owned).to_vec();
-        Self::new(&guests::SHELL, "bash", "/bin/bash", args, text)
+        Self::new(Program::BashScript, script.into(), Vec::new())
     }
 
     /// Bash with the arguments of `bash`: a script's path and its arguments, options; nothing for a script on standard input.
     #[must_use]
     pub fn bash_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let args: Vec<String> = std::iter::once("bash".to_owned()).chain(args.into_iter().map(Into::into)).collect();
-        let text = args.join(" ");
-        Self::new(&guests::SHELL, "bash", "/bin/bash", args, text)
+        let args: Vec<String> = args.into_iter().map(Into::into).collect();
+        Self::new(Program::Bash, words("bash", &args), args)
     }
 
     /// Python code, as `python3 -c` takes it.
     #[must_use]
     pub fn python(code: impl Into<String>) -> Self {
-        let text = code.into();
-        let args = ["python3", "-c", &text].map(str::to_owned).to_vec();
-        Self::new(&guests::PYTHON, "python", "/usr/bin/python3", args, text)
+        Self::new(Program::PythonCode(Code::default()), code.into(), Vec::new())
     }
 
     /// Python with the arguments of `python3`: a script's path, `-m module`, `-` for standard input, and what follows.
     #[must_use]
     pub fn python_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let args: Vec<String> = std::iter::once("python3".to_owned()).chain(args.into_iter().map(Into::into)).collect();
-        let text = args.join(" ");
-        Self::new(&guests::PYTHON, "python", "/usr/bin/python3", args, text)
+        let args: Vec<String> = args.into_iter().map(Into::into).collect();
+        Self::new(Program::Python, words("python3", &args), args)
     }
 
-    fn new(guest: &'static guests::Guest, name: &'static str, program: &str, args: Vec<String>, text: String) -> Self {
+    fn new(program: Program, text: String, args: Vec<String>) -> Self {
         Self {
-            name,
-            guest,
-            program: program.to_owned(),
-            args,
+            program,
             text,
+            args,
             surroundings: Surroundings::default(),
             stdin: Stdin::Empty,
-            killer: Killer::default(),
-            kill_when: None,
+            cancel: Cancel::default(),
             seed: None,
-            echo: false,
             session: None,
             new_python_of: None,
             rollback_on_failure: false,
@@ -179,7 +166,9 @@ impl Command {
     /// Prints the value of a last expression, as a notebook does: for Python code.
     #[must_use]
     pub fn echo(mut self) -> Self {
-        self.echo = true;
+        if let Program::PythonCode(code) = &mut self.program {
+            code.echo = true;
+        }
         self
     }
 
@@ -190,30 +179,25 @@ impl Command {
         self
     }
 
-    /// Ends the command once this is so. Asked every few milliseconds while it runs: for those who can only set a flag, such as a
-    /// handler of signals.
+    /// Ends the command once this returns true. It is called every few milliseconds while the command runs: for callers that can
+    /// only set a flag, such as a signal handler.
     #[must_use]
-    pub fn kill_when(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
-        self.kill_when = Some(Box::new(is_wanted));
+    pub fn cancel_when(self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
+        self.cancel.set_flag(is_wanted);
         self
     }
 
-    /// Whether it is to end.
-    pub(super) fn is_killed(&self) -> bool {
-        self.killer.is_killed() || self.kill_when.as_ref().is_some_and(|is_wanted| is_wanted())
-    }
-
-    /// Lets this killer end the command, instead of a new one.
+    /// Lets this [`Cancel`] end the command, instead of a new one.
     #[must_use]
-    pub fn killed_by(mut self, killer: Killer) -> Self {
-        self.killer = killer;
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
         self
     }
 
-    /// Something that can end the command while it runs.
+    /// Returns what ends the command while it runs.
     #[must_use]
-    pub fn killer(&self) -> Killer {
-        self.killer.clone()
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
     /// Is given each piece of a stream's output as it comes, besides its being kept.
@@ -225,6 +209,11 @@ impl Command {
         }
         self
     }
+}
+
+// A command line as the history shows it.
+fn words(program: &str, args: &[String]) -> String {
+    std::iter::once(program).chain(args.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Debug for Command {

@@ -10,18 +10,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::session::Interpreter;
-use super::{Command, Output, Sandbox};
+use super::python::Interpreter;
+use crate::run::{Command, Output};
+use crate::sandbox::Sandbox;
 use crate::{Error, clock};
 
 /// How long an interpreter is kept without a call, unless the builder says otherwise.
-pub(super) const IDLE: Duration = Duration::from_secs(600);
+pub(crate) const IDLE: Duration = Duration::from_secs(600);
 
 /// Live interpreters of one sandbox: each holds 40 MB of address space and what its globals take.
 const MAX_LIVE: usize = 16;
 
 /// The interpreters.
-pub(super) struct Interpreters {
+pub(crate) struct Interpreters {
     live: Mutex<Live>,
     idle: Duration,
     // Bytes that idle interpreters may hold together.
@@ -34,6 +35,24 @@ pub(super) struct Interpreters {
 struct Live {
     by_name: HashMap<String, Slot>,
     watched: bool,
+    // How many have been held without a name.
+    held: u64,
+}
+
+/// An interpreter that one owner holds. It is not idle while this lives.
+pub(crate) struct Held {
+    name: String,
+    _interpreter: Arc<Mutex<Interpreter>>,
+}
+
+/// How names begin that no session can have.
+const UNNAMED: char = '\0';
+
+impl Held {
+    /// The name that stands for it here.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 struct Slot {
@@ -66,12 +85,12 @@ impl Live {
 
 impl Interpreters {
     /// None yet; each is to be ended after `idle` without a call, and all of them are to hold `memory` bytes at most.
-    pub(super) fn new(idle: Duration, memory: u64) -> Arc<Self> {
+    pub(crate) fn new(idle: Duration, memory: u64) -> Arc<Self> {
         Arc::new(Self { live: Mutex::default(), idle, memory, over: Arc::default() })
     }
 
     /// The same settings, without any interpreter: for a fork.
-    pub(super) fn none(&self) -> Arc<Self> {
+    pub(crate) fn none(&self) -> Arc<Self> {
         Self::new(self.idle, self.memory)
     }
 
@@ -80,11 +99,11 @@ impl Interpreters {
     }
 
     /// Runs Python code in the interpreter of a session, which is started if there is none.
-    pub(super) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
+    pub(crate) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
         let interpreter = self.get(sandbox, name)?;
         let (output, memory) = {
             let mut interpreter = interpreter.lock().unwrap_or_else(PoisonError::into_inner);
-            command.new_python_of = (!interpreter.is_live()).then(|| name.to_owned());
+            command.new_python_of = (!interpreter.is_live() && !name.starts_with(UNNAMED)).then(|| name.to_owned());
             let output = interpreter.run(sandbox, command);
             (output, interpreter.memory())
         };
@@ -98,6 +117,17 @@ impl Interpreters {
         // Giving the memory back takes a while: not while others wait for the list.
         drop(ended);
         output
+    }
+
+    /// Takes an interpreter without a name, which has not run yet.
+    pub(crate) fn hold(self: &Arc<Self>, sandbox: &Sandbox) -> Result<Held, Error> {
+        let number = {
+            let mut live = self.lock();
+            live.held += 1;
+            live.held
+        };
+        let name = format!("{UNNAMED}{number}");
+        Ok(Held { _interpreter: self.get(sandbox, &name)?, name })
     }
 
     fn get(self: &Arc<Self>, sandbox: &Sandbox, name: &str) -> Result<Arc<Mutex<Interpreter>>, Error> {
@@ -124,14 +154,14 @@ impl Interpreters {
     }
 
     /// Whether the next call in a session finds what earlier ones left.
-    pub(super) fn is_live(&self, name: &str) -> bool {
+    pub(crate) fn is_live(&self, name: &str) -> bool {
         let interpreter = self.lock().by_name.get(name).map(|slot| Arc::clone(&slot.interpreter));
         // One that is running has something to find.
         interpreter.is_some_and(|interpreter| interpreter.try_lock().map_or(true, |interpreter| interpreter.is_live()))
     }
 
     /// Ends the interpreter of a session and answers whether there was one.
-    pub(super) fn end(&self, name: &str) -> bool {
+    pub(crate) fn end(&self, name: &str) -> bool {
         self.lock().by_name.remove(name).is_some()
     }
 

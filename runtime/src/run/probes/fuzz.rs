@@ -10,7 +10,8 @@ use presets::{ByteSize, Overrides, Preset, WallTime};
 
 use crate::host::Host;
 use crate::process::Start;
-use crate::sandbox::{Command, ExitStatus, Sandbox};
+use crate::run::{Command, ExitStatus};
+use crate::sandbox::Sandbox;
 use crate::wasi::PREVIEW1;
 
 /// The calls beyond preview1. `fork` has a probe of its own, and `count` would only end a sequence early.

@@ -10,13 +10,13 @@ use crate::Error;
 use crate::vfs::{Node, ROOT_NODE, View};
 
 /// The version of a file that does not exist.
-pub(super) const NO_FILE: &str = "none";
+pub(crate) const NO_FILE: &str = "none";
 
 /// Letters of a version: 64 bits, far from any accident.
 const LETTERS: usize = 16;
 
 /// The version of a content.
-pub(super) fn version(content: &[u8]) -> String {
+pub(crate) fn version(content: &[u8]) -> String {
     finish(blake3::Hasher::new().update(content))
 }
 
@@ -27,7 +27,7 @@ fn finish(hasher: &blake3::Hasher) -> String {
 }
 
 /// Finds out what is to be known of a content that passes by in pieces.
-pub(super) struct Scan {
+pub(crate) struct Scan {
     hasher: blake3::Hasher,
     newlines: u64,
     has_crlf: bool,
@@ -35,11 +35,11 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { hasher: blake3::Hasher::new(), newlines: 0, has_crlf: false, last: b'\n' }
     }
 
-    pub(super) fn take(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         self.hasher.update(piece);
         self.newlines += piece.iter().filter(|&&byte| byte == b'\n').count() as u64;
         let is_split = self.last == b'\r' && piece.first() == Some(&b'\n');
@@ -47,24 +47,24 @@ impl Scan {
         self.last = piece.last().copied().unwrap_or(self.last);
     }
 
-    pub(super) fn finish(self) -> Content {
+    pub(crate) fn finish(self) -> Content {
         let (has_crlf, is_terminated) = (self.has_crlf, self.last == b'\n');
         Content { etag: finish(&self.hasher), newlines: self.newlines, has_crlf, is_terminated }
     }
 }
 
 /// A file of a view, and what is known of its content.
-pub(super) struct Known<'a, R> {
+pub(crate) struct Known<'a, R> {
     view: &'a View<R>,
     node: Node,
     stat: Stat,
     /// `None` if nobody has read all of it.
-    pub(super) content: Option<Content>,
+    pub(crate) content: Option<Content>,
 }
 
 impl<'a, R: Rows> Known<'a, R> {
     /// Looks at a file.
-    pub(super) fn of(view: &'a View<R>, path: &str) -> Result<Self, FsError> {
+    pub(crate) fn of(view: &'a View<R>, path: &str) -> Result<Self, FsError> {
         let (node, kind) = view.find(ROOT_NODE, path, Last::Follow)?;
         if kind == FileType::Directory {
             return Err(FsError::IsDirectory);
@@ -74,7 +74,7 @@ impl<'a, R: Rows> Known<'a, R> {
     }
 
     /// Keeps what was found out.
-    pub(super) fn keep(&self, content: &Content) {
+    pub(crate) fn keep(&self, content: &Content) {
         self.view.keep_content(self.node, &self.stat, content.clone());
     }
 }
@@ -84,7 +84,7 @@ impl<'a, R: Rows> Known<'a, R> {
 /// # Errors
 ///
 /// When it is a directory, or cannot be read.
-pub(super) fn version_at<R: Rows>(view: &View<R>, path: &str) -> Result<String, Error> {
+pub(crate) fn version_at<R: Rows>(view: &View<R>, path: &str) -> Result<String, Error> {
     let known = match Known::of(view, path) {
         Err(FsError::NoEntry) => return Ok(NO_FILE.to_owned()),
         known => known.map_err(|source| sqlite_fs::Error::Fs { operation: "read", path: path.to_owned(), source })?,
@@ -107,7 +107,7 @@ pub(super) fn version_at<R: Rows>(view: &View<R>, path: &str) -> Result<String, 
 /// # Errors
 ///
 /// [`Error::Stale`].
-pub(super) fn compare(path: &str, expected: &str, found: String) -> Result<(), Error> {
+pub(crate) fn compare(path: &str, expected: &str, found: String) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Stale { path: path.to_owned(), expected: expected.to_owned(), found }) }
 }
 

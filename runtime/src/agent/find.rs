@@ -51,14 +51,14 @@ impl Agent<'_> {
         let matcher = matcher(pattern)?;
         let hidden = request.hidden || pattern.starts_with('.') || pattern.contains("/.");
         let parameters = json!({ "pattern": request.pattern, "path": top });
-        self.reading("glob", &request.pattern, parameters, |tree| {
+        self.reading("glob", &request.pattern, parameters, |files| {
             let (mut paths, mut truncated, mut notes) = (Vec::new(), false, Vec::new());
             let mut room = text::Room::default();
-            if tree.kind("glob", &top)?.is_none() && top != self.absolute(request.path.as_deref().unwrap_or("."))? {
+            if files.kind("glob", &top)?.is_none() && top != self.absolute(request.path.as_deref().unwrap_or("."))? {
                 return Ok(Found { paths, truncated, notes });
             }
             let base = top.trim_end_matches('/').len() + 1;
-            tree.walk(&top, |visited| {
+            files.walk(&top, |visited| {
                 let entry = visited.path;
                 if !hidden && is_hidden(entry) {
                     return Ok(Step::Skip);
@@ -74,7 +74,7 @@ impl Agent<'_> {
             })?;
             if truncated {
                 notes.push(format!("only the first {} files: use a narrower pattern", paths.len()));
-            } else if tree.is_overdue() {
+            } else if files.is_overdue() {
                 truncated = true;
                 notes.push("the time was used up: start further down".to_owned());
             }

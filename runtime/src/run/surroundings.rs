@@ -9,14 +9,14 @@ use crate::tools::prefix;
 const SHOWN_BYTES: usize = 100;
 
 /// Variables of an environment, each name once.
-pub(super) type Variables = Vec<(String, String)>;
+pub(crate) type Variables = Vec<(String, String)>;
 
-/// The part that [`Builder`](super::Builder) and [`Command`](super::Command) have in common.
+/// The part that [`Builder`](crate::Builder) and [`Command`](crate::Command) have in common.
 #[derive(Debug, Default)]
-pub(super) struct Surroundings {
-    pub(super) env: Variables,
-    pub(super) cwd: Option<String>,
-    pub(super) overrides: Overrides,
+pub(crate) struct Surroundings {
+    pub(crate) env: Variables,
+    pub(crate) cwd: Option<String>,
+    pub(crate) overrides: Overrides,
 }
 
 impl Surroundings {
@@ -25,7 +25,7 @@ impl Surroundings {
     /// # Errors
     ///
     /// Returns [`Error::Invalid`] if a variable's name is empty or has `=` in it, or if there is a zero byte anywhere.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         for (name, value) in &self.env {
             let reason = match () {
                 () if name.is_empty() => "its name is empty",
@@ -44,12 +44,12 @@ impl Surroundings {
 /// # Errors
 ///
 /// Returns [`Error::Invalid`] if there is a zero byte in it.
-pub(super) fn no_zero_byte(what: &str, text: &str) -> Result<(), Error> {
+pub(crate) fn no_zero_byte(what: &str, text: &str) -> Result<(), Error> {
     if text.contains('\0') { Err(Error::Invalid(format!("invalid {what}: it contains a zero byte"))) } else { Ok(()) }
 }
 
 /// Sets a variable, in place of one of the same name.
-pub(super) fn set_variable(env: &mut Variables, name: String, value: String) {
+pub(crate) fn set_variable(env: &mut Variables, name: String, value: String) {
     env.retain(|(known, _)| *known != name);
     env.push((name, value));
 }
@@ -67,7 +67,7 @@ macro_rules! surroundings {
         $(#[$env])*
         #[must_use]
         pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-            super::surroundings::set_variable(&mut self.surroundings.env, name.into(), value.into());
+            $crate::run::set_variable(&mut self.surroundings.env, name.into(), value.into());
             self
         }
 
@@ -79,4 +79,4 @@ macro_rules! surroundings {
         }
     };
 }
-pub(super) use surroundings;
+pub(crate) use surroundings;

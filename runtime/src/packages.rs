@@ -9,9 +9,10 @@ use presets::ByteSize;
 use serde_json::json;
 use sqlite_fs::{Fs, FsPath, Transaction, Volume};
 
-use super::Sandbox;
 use crate::Error;
+use crate::defaults::USER_BASE;
 use crate::history::LibraryCall as Call;
+use crate::sandbox::Sandbox;
 use crate::vfs::View;
 use wheel::Wheel;
 
@@ -22,7 +23,7 @@ const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
 const BIN: &str = "/home/user/.local/bin";
 
 /// Where their data is.
-const DATA: &str = "/home/user/.local";
+const DATA: &str = USER_BASE;
 
 /// The Python packages of a sandbox.
 ///

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use presets::{ByteSize, LimitName, Overrides, Preset, WallTime};
 
-use super::super::{Command, ExitStatus, Output, Sandbox};
+use super::super::{Command, ExitStatus, Output};
 use super::limit;
 use crate::host::Host;
 use crate::process::Start;
+use crate::sandbox::Sandbox;
 
 const SENTINEL: &str = "what was there before";
 
@@ -79,11 +80,8 @@ fn sandbox_with(host: &Host, preset: Preset, limits: Overrides) -> Sandbox {
 fn run(host: &Host, sandbox: &Sandbox, text: &str, limits: Overrides) -> Output {
     let prepared = host.prepared_from_text(text);
     let command = Command::bash("a hostile module").limits(limits);
-    let start = |request: &super::super::Request| Start {
-        args: request.args.clone(),
-        env: request.env.clone(),
-        cwd: request.cwd.clone(),
-    };
+    let start =
+        |request: &abi::spawn::Request| Start { args: request.args.clone(), env: request.env.clone(), cwd: request.cwd.clone() };
     sandbox.run_as(command, |_, request| Ok((prepared, start(request)))).unwrap()
 }
 

@@ -1,0 +1,155 @@
+//! How a run is stopped: by its owner, by a flag that its owner sets, or by its deadline.
+//!
+//! One [`Cancel`] reaches everything that a run does: processes that compute or wait, the database, and the walks of actions.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use sqlite_fs::Database;
+
+use crate::clock;
+use crate::process::Job;
+
+/// Stops a run from anywhere, before or while it runs. Clones stop the same run.
+///
+/// ```
+/// # use sandlite_runtime::{Command, Sandbox};
+/// # let sandbox = Sandbox::builder().open()?;
+/// let command = Command::bash("while :; do :; done");
+/// let cancel = command.cancel();
+/// std::thread::spawn(move || cancel.kill());
+/// assert!(!sandbox.run(command)?.status.success());
+/// # Ok::<(), sandlite_runtime::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<Control>);
+
+type Flag = Box<dyn Fn() -> bool + Send>;
+
+#[derive(Default)]
+struct Control {
+    killed: AtomicBool,
+    flag: Mutex<Option<Flag>>,
+    running: Mutex<Option<Running>>,
+}
+
+/// What is stopped.
+struct Running {
+    job: Weak<Job>,
+    database: Database,
+}
+
+impl Cancel {
+    /// Ends the run at once, if it has not ended; its output so far is kept.
+    pub fn kill(&self) {
+        self.0.killed.store(true, Ordering::Release);
+        // Taken out first: stopping wakes others, who may look here.
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade());
+        if let Some(job) = job {
+            job.stop();
+        }
+    }
+
+    /// Returns whether the run was stopped by its owner, or is to be stopped when it starts.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        let is_wanted = || lock(&self.0.flag).as_ref().is_some_and(|is_wanted| is_wanted());
+        self.0.killed.load(Ordering::Acquire) || is_wanted()
+    }
+
+    /// Also stops the run once this returns true. It is called every few milliseconds while the run lasts.
+    pub(crate) fn set_flag(&self, is_wanted: impl Fn() -> bool + Send + 'static) {
+        *lock(&self.0.flag) = Some(Box::new(is_wanted));
+    }
+
+    /// Names the processes that are meant; a kill that came earlier takes effect now.
+    pub(crate) fn attach(&self, job: &Arc<Job>, database: &Database) {
+        *self.running() = Some(Running { job: Arc::downgrade(job), database: database.clone() });
+        if self.is_killed() {
+            job.stop();
+        }
+    }
+
+    /// Forgets the processes, which are gone. A kill that is under way lets go before the job is taken apart.
+    pub(crate) fn detach(&self) {
+        *self.running() = None;
+    }
+
+    /// Returns the time until the run must end. Stops the run if its owner wants that, and interrupts the database once no time
+    /// is left (T-DOS-14).
+    pub(crate) fn look(&self) -> Duration {
+        if self.is_killed() {
+            self.kill();
+        }
+        let (job, database) = match &*self.running() {
+            Some(running) => (running.job.upgrade(), running.database.clone()),
+            None => return Duration::MAX,
+        };
+        let Some(job) = job else { return Duration::MAX };
+        job.meter.reserve(database.settling());
+        let left = job.meter.left().unwrap_or(Duration::MAX);
+        if left.is_zero() {
+            database.interrupter().interrupt();
+        }
+        left
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        lock(&self.0.running)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancel").field("killed", &self.0.killed.load(Ordering::Relaxed)).finish_non_exhaustive()
+    }
+}
+
+/// A [`Cancel`] with the moment by which work without processes must end: the walk of an action, the read of a source.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadline {
+    cancel: Cancel,
+    at: Instant,
+}
+
+impl Deadline {
+    /// The end of the time that begins now.
+    pub(crate) fn after(time: Duration, cancel: Cancel) -> Self {
+        Self { cancel, at: clock::now() + time }
+    }
+
+    /// Returns whether the work must end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.0.killed.load(Ordering::Acquire) || clock::now() >= self.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_stops_as_a_kill_does() {
+        let (by_kill, by_flag) = (Cancel::default(), Cancel::default());
+        by_flag.set_flag(|| true);
+        assert!(!by_kill.is_killed() && by_flag.is_killed());
+        by_kill.kill();
+        assert!(by_kill.is_killed());
+        assert_eq!(by_kill.look(), Duration::MAX);
+    }
+
+    #[test]
+    fn a_deadline_ends_with_its_time_and_with_a_kill() {
+        let cancel = Cancel::default();
+        let deadline = Deadline::after(Duration::from_secs(3600), cancel.clone());
+        assert!(Deadline::after(Duration::ZERO, cancel.clone()).is_over() && !deadline.is_over());
+        cancel.kill();
+        assert!(deadline.is_over());
+    }
+}

@@ -1,0 +1,18 @@
+//! A run: a command that is asked for, admitted, executed and recorded, and what comes back of it.
+//!
+//! `command.rs` is what is asked for, `lifecycle.rs` the list of steps, `child.rs` a run beside its caller, `output.rs` the end.
+
+mod child;
+mod command;
+mod lifecycle;
+mod output;
+#[cfg(test)]
+mod probes;
+mod program;
+mod surroundings;
+
+pub use child::{Child, ChildOutput, ChildStdin};
+pub use command::{Command, Stream};
+pub use output::{ExitStatus, Output};
+pub(crate) use program::Program;
+pub(crate) use surroundings::{Surroundings, Variables, set_variable, surroundings};

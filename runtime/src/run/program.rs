@@ -1,0 +1,67 @@
+//! Which program a command is for, and how it is told its text.
+
+/// The program of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `bash`, with the command's text as its script.
+    BashScript,
+    /// `bash`, with arguments alone.
+    Bash,
+    /// `python3`, with the command's text as its code.
+    PythonCode(Code),
+    /// `python3`, with arguments alone.
+    Python,
+}
+
+/// How Python runs code (`guests/python/lib/_sandlite_main.py`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Code {
+    /// Print the value of a last expression.
+    pub(crate) echo: bool,
+    /// Keep the globals for the next call.
+    pub(crate) session: bool,
+}
+
+impl Program {
+    /// Its name in the history.
+    pub(crate) fn name(self) -> &'static str {
+        if self.is_python() { "python" } else { "bash" }
+    }
+
+    /// Whether it is Python.
+    pub(crate) fn is_python(self) -> bool {
+        matches!(self, Self::PythonCode(_) | Self::Python)
+    }
+
+    /// The guest that it is in.
+    pub(crate) fn guest(self) -> &'static guests::Guest {
+        if self.is_python() { &guests::PYTHON } else { &guests::SHELL }
+    }
+
+    /// Its path in the sandbox.
+    pub(crate) fn path(self) -> &'static str {
+        if self.is_python() { "/usr/bin/python3" } else { "/bin/bash" }
+    }
+
+    /// Its arguments, with the name it is called by first.
+    pub(crate) fn args(self, text: &str, rest: &[String]) -> Vec<Vec<u8>> {
+        let own: &[&str] = match self {
+            Self::BashScript => &["bash", "-c", text],
+            Self::Bash => &["bash"],
+            Self::PythonCode(code) => &["python3", code.option(), text],
+            Self::Python => &["python3"],
+        };
+        own.iter().copied().chain(rest.iter().map(String::as_str)).map(|arg| arg.as_bytes().to_vec()).collect()
+    }
+}
+
+impl Code {
+    fn option(self) -> &'static str {
+        match (self.session, self.echo) {
+            (false, false) => "-c",
+            (false, true) => "--sandlite-echo",
+            (true, false) => "--sandlite-session",
+            (true, true) => "--sandlite-session-echo",
+        }
+    }
+}

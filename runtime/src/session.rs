@@ -1,0 +1,11 @@
+//! Sessions: a shell, and a Python beside it, that resume where their last call ended.
+
+mod interpreters;
+mod python;
+mod shell;
+
+pub(crate) use interpreters::{IDLE, Interpreters};
+pub(crate) use python::PYTHON;
+pub use python::PythonSession;
+pub(crate) use shell::SHELL;
+pub use shell::Session;
