@@ -51,6 +51,12 @@ macro_rules! limits {
                 vec![$((LimitName::$variant, self.$field.to_string()),)*]
             }
 
+            /// Every limit with its value as a number, in the order of the preset files.
+            #[must_use]
+            pub fn values(&self) -> Vec<(LimitName, LimitValue)> {
+                vec![$((LimitName::$variant, self.$field.into()),)*]
+            }
+
             /// Whether every limit is at most what `other` allows.
             #[must_use]
             pub fn within(&self, other: &Self) -> bool {
@@ -125,6 +131,41 @@ limits! {
     sessions: ByteSize, Sessions;
     /// Bytes of the history: commands and their output; the oldest output is dropped first.
     history: ByteSize, History;
+}
+
+/// The value of a limit as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitValue {
+    /// A number of things.
+    Count(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Wall-clock time.
+    Milliseconds(u64),
+}
+
+impl From<u64> for LimitValue {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<u32> for LimitValue {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<ByteSize> for LimitValue {
+    fn from(size: ByteSize) -> Self {
+        Self::Bytes(size.0)
+    }
+}
+
+impl From<WallTime> for LimitValue {
+    fn from(time: WallTime) -> Self {
+        Self::Milliseconds(u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
 /// Why limits are refused.
@@ -231,7 +272,10 @@ mod tests {
         let unknown = refused("base = \"normal\"\nmemmory = \"1 GB\"");
         assert!(unknown.contains("unknown field `memmory`") && unknown.contains("`base`, `compute`, `wall`"), "{unknown}");
         assert!(refused("base = \"lax\"").contains("choose `strict`, `normal` or `permissive`"));
-        assert_eq!(refused("base = \"normal\"\nwall = \"0 s\""), "limit `wall` is 0: give at least 1 (0 does not mean unlimited)");
+        assert_eq!(
+            refused("base = \"normal\"\nwall = \"0 s\""),
+            "limit `wall` is 0: give at least 1 (0 does not mean unlimited)"
+        );
         assert_eq!(refused("compute = 5"), "missing limit `wall`: set it, or name a preset to start from (`base = \"normal\"`)");
         assert!(refused("base = \"normal\"\nwall = 5").contains("expected a string"));
     }

@@ -8,6 +8,7 @@ mod files;
 mod history;
 mod run;
 mod schema;
+mod space;
 mod trees;
 mod values;
 
@@ -24,6 +25,7 @@ use crate::{Cancel, Command, Error, Sandbox, Stream};
 pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use run::{Bash, Limit, Python, Ran, RunOptions};
+pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 
@@ -252,7 +254,7 @@ pub fn find(name: &str) -> Option<&'static Action> {
 use Effect::{Changes, Reads};
 use Permission::{Execute, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
-static ACTIONS: [Action; 19] = [
+static ACTIONS: [Action; 20] = [
     Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute),
     Action::new::<Python>("python", "Run Python", PYTHON, Changes, Execute),
     Action::new::<ReadFile>("read_file", "Read a file", READ, Reads, ReadFiles),
@@ -272,6 +274,7 @@ static ACTIONS: [Action; 19] = [
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),
     Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues),
     Action::new::<History>("history", "What was done", HISTORY, Reads, ReadHistory),
+    Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
 const BASH: &str = "Runs a bash command line in the sandbox, with some 160 programs (grep, sed, awk, jq, find, tar, …). Each call is a fresh \
@@ -300,6 +303,8 @@ const KV_KEYS: &str =
     "Lists the keys that begin with a prefix, at most 1000 or 64 KB a call; after names the last one of the page before.";
 const HISTORY: &str =
     "Lists what was done in the sandbox, newest first. With `run` it shows one call whole, its output from any offset.";
+
+const COMPACT: &str = "Gives the space of what was deleted back to the disk, however long that takes.";
 
 #[cfg(test)]
 mod tests {

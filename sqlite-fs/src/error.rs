@@ -295,7 +295,9 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Locked { .. } => "end that process, wait longer with `--wait`, or work in a copy: `sandlite fork` makes one meanwhile",
+            Self::Locked { .. } => {
+                "end that process, wait longer with `--wait`, or work in a copy: `sandlite fork` makes one meanwhile"
+            }
             Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
             Self::Busy => "wait for that command, or end it",
             Self::ReadOnly => "open the database without `read_only`",
