@@ -1,5 +1,6 @@
 //! `sandlite info`.
 
+use runtime::actions::HistoryRow;
 use runtime::{Run, Summary};
 use serde_json::json;
 
@@ -72,6 +73,6 @@ fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
         "sessions_allowed": summary.sessions_allowed,
         "history_used": summary.history_used,
         "history_allowed": summary.history_allowed,
-        "last": runs,
+        "last": runs.iter().map(|run| HistoryRow::whole(run.clone(), false)).collect::<Vec<_>>(),
     })
 }
