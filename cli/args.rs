@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 mod files;
+mod limits;
 mod run;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
+pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
@@ -66,9 +68,9 @@ pub(crate) struct Global {
     /// The sandbox's file, created if missing [default: ./sandlite.db if it exists, else in memory]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
-    /// What commands may use: strict, normal or permissive
-    #[arg(long, global = true, default_value_t = Preset::Normal, value_name = "PRESET", help_heading = "Global options")]
-    pub(crate) preset: Preset,
+    /// What commands may use: strict, normal or permissive, or a file such as ./mine.toml
+    #[arg(long, global = true, default_value_t = Chosen::Preset(Preset::Normal), value_name = "PRESET", help_heading = "Global options")]
+    pub(crate) preset: Chosen,
     /// Wait for another process that has the file open
     #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
     pub(crate) wait: WallTime,
@@ -102,6 +104,8 @@ pub(crate) enum Verb {
     Fork(Fork),
     /// Check that the sandbox's file is sound
     Check,
+    /// Give the space of deleted files back to the disk
+    Compact,
     /// Show what the sandbox holds
     Info(Info),
     /// Show what each preset allows
@@ -288,7 +292,8 @@ pub(crate) struct Info {
 Examples:
   sandlite presets                          all limits side by side
   sandlite presets show strict              each limit with its reason
-  sandlite presets diff normal permissive   what the wider one gives")]
+  sandlite presets diff normal permissive   what the wider one gives
+  sandlite --preset ./mine.toml bash        limits of your own: see docs/limits.md")]
 pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) verb: Option<PresetsVerb>,
@@ -300,15 +305,15 @@ pub(crate) enum PresetsVerb {
     List,
     /// One preset, with the reason of each limit
     Show {
-        /// Which one
-        preset: Preset,
+        /// Which one: a name or a file
+        preset: Chosen,
     },
     /// Where two presets differ
     Diff {
-        /// The first
-        from: Preset,
+        /// The first: a name or a file
+        from: Chosen,
         /// The second
-        to: Preset,
+        to: Chosen,
     },
 }
 
@@ -338,6 +343,12 @@ pub(crate) enum GuestsVerb {
     },
     /// Where they are kept compiled
     Path,
+    /// Compile those that come with Sandlite for any machine of this architecture, to be shipped beside the program
+    #[command(hide = true)]
+    Compile {
+        /// The directory to write to
+        directory: PathBuf,
+    },
     /// Remove compiled ones that this version has no use for
     Prune,
 }
@@ -395,7 +406,8 @@ fn since(text: &str) -> anyhow::Result<i64> {
 #[command(after_help = "\
 Examples:
   sandlite --db agent.db mcp                         what an agent program starts: see docs/mcp.md
-  sandlite --db agent.db mcp --http 127.0.0.1:8808   over HTTP, with a key that is printed once")]
+  sandlite --db agent.db mcp --http 127.0.0.1:8808   over HTTP, with a key that is printed once
+  sandlite --db agent.db mcp --tools bash,read_file  two tools and no others")]
 pub(crate) struct Mcp {
     /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of standard input and output
     #[arg(long, value_name = "ADDRESS")]
@@ -412,6 +424,9 @@ pub(crate) struct Mcp {
     /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
+    /// Offer only these tools, separated by commas [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
     /// The directory that snapshots are kept in [default: beside the sandbox's file]
     #[arg(long, value_name = "DIR")]
     pub(crate) snapshots: Option<PathBuf>,

@@ -3,6 +3,7 @@
 mod bash;
 mod bench;
 mod check;
+mod compact;
 mod completions;
 mod doctor;
 mod export;
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),
         Verb::Check => check::run(global, printer),
+        Verb::Compact => compact::run(global, printer),
         Verb::Info(info) => info::run(global, info, printer),
         Verb::Presets(presets) => presets::run(presets, printer),
         #[cfg(feature = "mcp")]
@@ -84,7 +86,7 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
 
 /// A sandbox as the options say.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
-    let builder = engine::give(Sandbox::builder()).preset(global.preset).wait(global.wait.0);
+    let builder = global.preset.give(engine::give(Sandbox::builder())).wait(global.wait.0);
     match database(global) {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));

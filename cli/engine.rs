@@ -1,10 +1,15 @@
 //! This program's engine. It takes about as long to start as it takes to understand the command line, so both happen at once.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use runtime::{Builder, Command, Host, HostBuilder, Starting};
 
 use crate::printer::Printer;
+
+/// The directory of compiled guests beside the program.
+const SHIPPED: &str = "sandlite-guests";
 
 /// The engine that is being started, until somebody takes it.
 static STARTING: Mutex<Option<Starting>> = Mutex::new(None);
@@ -31,12 +36,29 @@ pub(crate) fn tell(printer: &Printer) {
 
 /// The engine's settings. Most programs run one command and end.
 pub(crate) fn settings() -> HostBuilder {
-    Host::builder().unpooled().progress(|what| {
+    with_shipped(Host::builder()).unpooled().progress(|what| {
         if let Some(printer) = TELLER.get() {
             printer.verbose(what);
             printer.progress().spin(what);
         }
     })
+}
+
+/// The settings with the guests that came compiled with this program, if it has some.
+pub(crate) fn with_shipped(builder: HostBuilder) -> HostBuilder {
+    match std::env::current_exe().ok().and_then(|program| shipped(&program)) {
+        Some(directory) => builder.shipped(directory),
+        None => builder,
+    }
+}
+
+// Beside the program, as `cargo xtask dist` puts them. They are native code: only if nobody else than the program's owner can
+// have put them there.
+fn shipped(program: &Path) -> Option<PathBuf> {
+    let directory = program.parent()?.join(SHIPPED);
+    let found = std::fs::symlink_metadata(&directory).ok().filter(|found| found.is_dir() && found.mode() & 0o022 == 0)?;
+    let owner = std::fs::metadata(program).ok()?.uid();
+    (found.uid() == owner).then_some(directory)
 }
 
 /// The sandbox with the engine that is being started, or with one of its own.
@@ -49,4 +71,29 @@ pub(crate) fn give(sandbox: Builder) -> Builder {
 
 fn starting() -> std::sync::MutexGuard<'static, Option<Starting>> {
     STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    // T-SUP-02.
+    #[test]
+    fn guests_beside_the_program_count_only_where_nobody_else_can_write() {
+        let place = tempfile::tempdir().unwrap();
+        let (program, directory) = (place.path().join("sandlite"), place.path().join(SHIPPED));
+        fs::write(&program, "").unwrap();
+        assert_eq!(shipped(&program), None);
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(shipped(&program), Some(directory.clone()));
+        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(shipped(&program), None);
+        fs::remove_dir(&directory).unwrap();
+        std::os::unix::fs::symlink("/usr", &directory).unwrap();
+        assert_eq!(shipped(&program), None);
+    }
 }

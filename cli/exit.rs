@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use runtime::ExitStatus;
 
+/// The signal that ends a program whose output nobody reads.
+pub(crate) const SIGPIPE: u8 = 13;
+
 /// What the process tells its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {

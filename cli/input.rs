@@ -134,7 +134,7 @@ fn typed(command: Command, source: File) -> Command {
         let _ = ask.try_send(());
     });
     *ends.lock().unwrap_or_else(PoisonError::into_inner) = Some((source, stdin));
-    command
+    command.typed()
 }
 
 fn type_lines(mut source: File, mut stdin: ChildStdin, asks: &Receiver<()>) {

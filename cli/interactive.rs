@@ -9,7 +9,7 @@ mod screen;
 
 use std::io::{self, IsTerminal, Write};
 
-use runtime::{HistoryFilter, Sandbox};
+use runtime::{Builder, HistoryFilter, Sandbox};
 use termion::raw::{IntoRawMode, RawTerminal};
 
 use crate::args::{Global, RunOptions};
@@ -49,7 +49,7 @@ pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer
     let sandbox = with_places(commands::builder(global, printer), options)?.open()?;
     let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
     let start = options.cwd.as_deref().unwrap_or(runtime::HOME);
-    let mut conversation = open(global, &sandbox, &name, tongue)?.starting_in(start);
+    let mut conversation = open(global, options, &sandbox, &name, tongue)?.starting_in(start);
     welcome(global, tongue, printer);
     let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
     // Without a name nobody could come back to it.
@@ -59,14 +59,18 @@ pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer
     outcome
 }
 
-fn open(global: &Global, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
+fn open(global: &Global, options: &RunOptions, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
     let host = sandbox.host();
     // In memory there is only the one sandbox to look at, and its rows are gone with it.
     let looking = match commands::database(global) {
-        Some(path) => Sandbox::builder().host(host).database(path).read_only().open()?,
+        Some(path) => {
+            let looking = Sandbox::builder().host(host).database(path).read_only();
+            options.mount.iter().cloned().fold(looking, Builder::mount).open()?
+        }
         None => sandbox.clone(),
     };
-    let scratch = Sandbox::builder().host(host).preset(language::SCRATCH_PRESET).open()?;
+    // With the same limits, for the session's own Python is asked in it.
+    let scratch = global.preset.give(Sandbox::builder().host(host)).python(options.python.into()).open()?;
     Ok(match tongue {
         Tongue::Bash => Conversation::bash(sandbox.session(name)?, looking, scratch),
         Tongue::Python => Conversation::python(sandbox.python_session()?, looking, scratch),
@@ -136,10 +140,15 @@ fn obey(
             return Ok(Code::Sandlite);
         }
     };
-    if signal.is_none() {
-        tell(&output, printer);
+    if conversation.has_lost_python() {
+        printer.note(runtime::RESTARTED);
     }
-    Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
+    if let Some(signal) = signal {
+        conversation.interrupted(Code::Signal(signal).into());
+        return Ok(Code::Signal(signal));
+    }
+    tell(&output, printer);
+    Ok(Code::from(&output.status))
 }
 
 // The next prompt begins on a line of its own whatever the command left: a mark is written, and enough spaces to be carried into the next

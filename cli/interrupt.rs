@@ -61,7 +61,7 @@ impl Interrupts {
         self.signal.store(0, Ordering::SeqCst);
         self.leaving.store(false, Ordering::SeqCst);
         let signal = Arc::clone(&self.signal);
-        command.cancel_when(move || signal.load(Ordering::SeqCst) != 0)
+        command.interrupt_when(move || signal.load(Ordering::SeqCst) != 0)
     }
 
     /// The command has ended; answers which signal ended it, if one did.

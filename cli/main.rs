@@ -2,6 +2,18 @@
 //!
 //! Parses, prints and exits; the library does the work.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::cast_possible_truncation,
+        clippy::missing_errors_doc
+    )
+)]
+
 mod args;
 mod commands;
 mod engine;
@@ -32,5 +44,6 @@ fn main() -> ExitCode {
         exit::Code::Sandlite
     });
     printer.progress().clear();
+    let code = if printer.is_unread() { exit::Code::Signal(exit::SIGPIPE) } else { code };
     code.into()
 }

@@ -10,6 +10,8 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use runtime::{Cancel, LimitReached, Stream};
 use serde_json::json;
 
@@ -108,17 +110,22 @@ impl Printer {
 
     /// Prints a line of a result.
     pub(crate) fn line(&self, line: &str) {
-        self.progress.clear();
-        let _ = writeln!(io::stdout(), "{}", self.stdout.walled(line));
+        let _ = writeln!(self.out(), "{}", self.stdout.walled(line));
     }
 
     /// Prints bytes of a result, tamed on a terminal.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
-        self.progress.clear();
         let mut tamer = Tamer::new(self.stdout.is_terminal);
-        io::stdout().write_all(&tamer.tame(bytes))?;
-        io::stdout().write_all(&tamer.finish())?;
-        io::stdout().flush()
+        let mut out = self.out();
+        out.write_all(&tamer.tame(bytes))?;
+        out.write_all(&tamer.finish())?;
+        out.flush()
+    }
+
+    /// Our standard output, byte for byte: for what goes to programs.
+    pub(crate) fn out(&self) -> Out<'_> {
+        self.progress.clear();
+        Out { unread: &self.unread, stdout: io::stdout().lock() }
     }
 
     /// Whether results go to a terminal, where what others wrote is made harmless.
@@ -161,6 +168,10 @@ impl Printer {
 
     /// Prints an error with its causes and what to do about it.
     pub(crate) fn error(&self, error: &anyhow::Error) {
+        // `sandlite … | head` has all it wants, and no error to hear of.
+        if self.is_unread() {
+            return;
+        }
         let known = error.chain().find_map(|cause| cause.downcast_ref::<runtime::Error>());
         let hint = error.downcast_ref::<Hinted>().map(|hinted| hinted.hint.clone());
         let hint = hint.or_else(|| known.and_then(runtime::Error::hint));
@@ -218,6 +229,34 @@ impl Printer {
     }
 }
 
+/// Our standard output, which notices when nobody reads it any more.
+pub(crate) struct Out<'a> {
+    unread: &'a AtomicBool,
+    stdout: io::StdoutLock<'static>,
+}
+
+impl Out<'_> {
+    fn noticed<T>(&self, written: io::Result<T>) -> io::Result<T> {
+        written.inspect_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                self.unread.store(true, Ordering::Release);
+            }
+        })
+    }
+}
+
+impl Write for Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stdout.write(bytes);
+        self.noticed(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.stdout.flush();
+        self.noticed(flushed)
+    }
+}
+
 // A message that repeats its cause is said once.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut said = error.to_string();
@@ -230,6 +269,14 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
         said = text;
     }
     causes
+}
+
+/// Adds what a program or a file says to a JSON object: as text, and beside it in base64 (`…_base64`) if it is not UTF-8.
+pub(crate) fn add_text(object: &mut serde_json::Value, name: &str, bytes: &[u8]) {
+    object[name] = String::from_utf8_lossy(bytes).into();
+    if std::str::from_utf8(bytes).is_err() {
+        object[format!("{name}_base64")] = STANDARD.encode(bytes).into();
+    }
 }
 
 /// An error of the command line itself, with what to do about it.

@@ -141,6 +141,31 @@ fn nothing_is_left_unfinished_or_switched_off() {
     assert_none("unfinished or switched-off code", &offenders.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());
 }
 
+/// The roots of our own crates that run on the host, and the lints that each of them switches on. Cargo has one table of lints for a
+/// workspace, without a word for "but not in tests, and not in guests": so each root has the list, and this test keeps them alike.
+const HOST_ROOTS: [&str; 6] = [
+    "cli/main.rs",
+    "presets/bench/src/lib.rs",
+    "presets/src/lib.rs",
+    "sdk/python/src/lib.rs",
+    "server/src/lib.rs",
+    "sqlite-fs/src/lib.rs",
+];
+const HOST_LINTS: [&str; 6] =
+    ["unwrap_used", "expect_used", "panic", "print_stdout", "cast_possible_truncation", "missing_errors_doc"];
+
+#[test]
+fn every_host_crate_switches_the_same_lints_on() {
+    let mut offenders = Vec::new();
+    for root_file in HOST_ROOTS {
+        let text = fs::read_to_string(root().join(root_file)).unwrap();
+        let list = text.split("warn(").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or_default();
+        let missing = HOST_LINTS.iter().filter(|lint| !list.contains(&format!("clippy::{lint}")));
+        offenders.extend(missing.map(|lint| format!("{root_file}: clippy::{lint}")));
+    }
+    assert_none("lints that are not switched on", &offenders);
+}
+
 /// Tables of files, keys and sessions.
 const GUARDED_TABLES: [&str; 9] =
     ["fs_config", "fs_inode", "fs_dentry", "fs_data", "fs_symlink", "fs_whiteout", "kv_store", "sandlite_kv", "sandlite_session"];

@@ -19,6 +19,18 @@ pub(crate) struct Bash {
     /// The command line to run
     #[arg(short = 'c', value_name = "COMMAND")]
     pub(crate) command: Option<String>,
+    /// Print each command before it runs
+    #[arg(short = 'x')]
+    pub(crate) trace: bool,
+    /// Exit at the first command that fails
+    #[arg(short = 'e')]
+    pub(crate) exit_on_error: bool,
+    /// Treat unset variables as an error
+    #[arg(short = 'u')]
+    pub(crate) no_unset: bool,
+    /// Start as a login shell
+    #[arg(short = 'l')]
+    pub(crate) login: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// With -c: $0, $1, …; else a script of the sandbox and its arguments
@@ -43,6 +55,12 @@ pub(crate) struct Python {
     /// The module to run
     #[arg(short = 'm', value_name = "MODULE")]
     pub(crate) module: Option<String>,
+    /// Write output at once, without a buffer
+    #[arg(short = 'u')]
+    pub(crate) unbuffered: bool,
+    /// Print Python's version
+    #[arg(short = 'V', conflicts_with_all = ["command", "module", "args"])]
+    pub(crate) version: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// A script of the sandbox, or - for standard input, and its arguments
@@ -124,9 +142,14 @@ fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
     if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
 }
 
-fn mounted(text: &str) -> Result<Mount, &'static str> {
+fn mounted(text: &str) -> Result<Mount, String> {
     let (place, how) = match text.rsplit_once(':') {
         Some((place, how @ ("ro" | "overlay"))) => (place, how),
+        Some((place, how)) if place.contains(":/") && !how.contains('/') => {
+            return Err(format!(
+                "unknown mode `{how}`: a mount is `ro` (read-only) or `overlay` (changes stay in the sandbox), never written"
+            ));
+        }
         _ => (text, "ro"),
     };
     let (host, guest) = copied(place)?;
@@ -150,6 +173,8 @@ mod tests {
         assert_eq!(copied("a:b:/c"), Ok(("a:b".into(), "/c".to_owned())));
         assert!(copied("a").is_err() && copied("a:b").is_err() && copied(":/b").is_err());
         assert!(mounted("src:/src").is_ok() && mounted("src:/src:overlay").is_ok() && mounted("src:/src:ro").is_ok());
-        assert!(mounted("src:/src:rw").is_err() && mounted("src:ro").is_err());
+        assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: a mount is `ro`")));
+        assert!(mounted("src:ro").is_err_and(|error| error == "it has no `:`"));
+        assert!(mounted("src:dst").is_err_and(|error| error == "the path in the sandbox must begin with `/`"));
     }
 }

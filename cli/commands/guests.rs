@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use runtime::Host;
 use serde_json::json;
 
 use crate::args::{AddedGuest, Guests, GuestsVerb};
@@ -17,6 +18,7 @@ pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
         GuestsVerb::List => list(printer),
         GuestsVerb::Add { guest: AddedGuest::PythonSci, from } => add_python_sci(from.as_deref(), printer),
         GuestsVerb::Path => path(printer),
+        GuestsVerb::Compile { directory } => compile(directory, printer),
         GuestsVerb::Prune => prune(printer),
     }
 }
@@ -102,6 +104,13 @@ fn path(printer: &Printer) -> anyhow::Result<Code> {
         printer.json(&json!({ "path": directory }));
     } else {
         printer.line(&directory.display().to_string());
+    }
+    Ok(Code::Success)
+}
+
+fn compile(directory: &Path, printer: &Printer) -> anyhow::Result<Code> {
+    for path in Host::compile_guests(directory)? {
+        printer.line(&path.display().to_string());
     }
     Ok(Code::Success)
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use runtime::actions::{HistoryRow, HistoryRows};
 use runtime::{HistoryFilter, Run, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::{Global, History, HistoryVerb};
 use crate::exit::Code;
@@ -26,13 +27,15 @@ fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Co
     let filter = HistoryFilter { limit: args.limit, since: args.since, grep: args.grep.clone(), ..HistoryFilter::default() };
     if printer.is_json() {
         // Row by row, for a history can be larger than the memory there is.
-        let mut before = "{\"runs\":[";
+        let mut before = "";
+        printer.bytes(br#"{"notes":[],"runs":["#)?;
         each_run(&sandbox, &filter, |run| {
-            printer.bytes(format!("{before}{}", serde_json::to_value(run)?).as_bytes())?;
+            let row = serde_json::to_value(HistoryRow::whole(run.clone(), false))?;
+            printer.bytes(format!("{before}{row}").as_bytes())?;
             before = ",";
             Ok(())
         })?;
-        printer.bytes(if before == "," { b"]}\n" } else { b"{\"runs\":[]}\n" })?;
+        printer.bytes(b"]}\n")?;
         return Ok(Code::Success);
     }
     let mut is_empty = true;
@@ -117,10 +120,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
         return super::write_page(path, printer, |out| page::run(sandbox, &run, out));
     }
     if printer.is_json() {
-        let mut value = serde_json::to_value(&run)?;
-        value["stdout"] = String::from_utf8_lossy(&run.stdout).into();
-        value["stderr"] = String::from_utf8_lossy(&run.stderr).into();
-        printer.json(&value);
+        printer.json(&json!(HistoryRows { runs: vec![HistoryRow::whole(run, true)], notes: Vec::new() }));
         return Ok(Code::Success);
     }
     let field = |name: &str, value: &str| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<8}"))));
@@ -137,7 +137,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
     if let Some(limit) = &run.limit {
         field("limit", &printer.foreign(limit));
     }
-    if let Some(error) = &run.error {
+    if let Some(error) = run.error.as_ref().filter(|_| run.limit.is_none()) {
         field("error", &printer.foreign(error));
     }
     if let Some(usage) = &run.usage {

@@ -1,5 +1,6 @@
 //! `sandlite info`.
 
+use runtime::actions::HistoryRow;
 use runtime::{Run, Summary};
 use serde_json::json;
 
@@ -75,6 +76,6 @@ fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
         "history_allowed": summary.history_allowed,
         "past_used": summary.past_used,
         "past_allowed": summary.past_allowed,
-        "last": runs,
+        "last": runs.iter().map(|run| HistoryRow::whole(run.clone(), false)).collect::<Vec<_>>(),
     })
 }

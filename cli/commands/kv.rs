@@ -1,7 +1,7 @@
 //! `sandlite kv`.
 
 use anyhow::Context as _;
-use runtime::actions::{KvNames, KvStored, KvValue};
+use runtime::actions::{KvDeleted, KvNames, KvStored, KvValue};
 use serde_json::{Value, json};
 
 use crate::args::{Global, Kv, KvVerb};
@@ -59,16 +59,15 @@ fn too_large(error: anyhow::Error) -> anyhow::Error {
 
 fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result<Code> {
     let found = super::existing(global, printer)?.kv().delete_all(keys)?;
-    let missing: Vec<&str> = keys.iter().zip(found).filter(|(_, found)| !found).map(|(key, _)| key.as_str()).collect();
+    let deleted = KvDeleted::new(keys.to_vec(), &found);
     if printer.is_json() {
-        let deleted: Vec<_> = keys.iter().filter(|key| !missing.contains(&key.as_str())).collect();
-        printer.json(&json!({ "deleted": deleted, "missing": missing }));
+        printer.json(&json!(deleted));
     } else {
-        for key in &missing {
+        for key in &deleted.missing {
             printer.error(&anyhow::anyhow!("there is no key `{key}`"));
         }
     }
-    Ok(if missing.is_empty() { Code::Success } else { Code::Failure })
+    Ok(if deleted.found { Code::Success } else { Code::Failure })
 }
 
 fn list(global: &Global, prefix: &str, printer: &Printer) -> anyhow::Result<Code> {

@@ -12,15 +12,20 @@ use crate::printer::Printer;
 pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Result<Code> {
     // Standard output belongs to the protocol: everything else goes to standard error.
     let teller = printer.clone();
-    let host = Host::builder().progress(move |what| teller.note(format_args!("{what} …"))).build()?;
+    let host =
+        crate::engine::with_shipped(Host::builder()).progress(move |what| teller.note(format_args!("{what} …"))).build()?;
     let database = super::database(global);
-    let mut builder = Sandbox::builder().host(&host).preset(global.preset).wait(global.wait.0).python(args.python.into());
+    let mut builder = global.preset.give(Sandbox::builder().host(&host)).wait(global.wait.0).python(args.python.into());
     if let Some(path) = &database {
         builder = builder.database(path);
     }
     let beside = database.map(|path| path.with_extension("snapshots"));
-    let settings = Settings { snapshots: args.snapshots.clone().or(beside), ..Settings::new(host, global.preset) };
-    let service = Service::new(builder.open()?, settings);
+    let settings = Settings {
+        snapshots: args.snapshots.clone().or(beside),
+        tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
+        ..Settings::new(host, global.preset.limits())
+    };
+    let service = Service::new(builder.open()?, settings)?;
     match args.http {
         None => serve_stdio(service)?,
         Some(address) => {

@@ -1,24 +1,24 @@
 //! `sandlite presets`.
 
-use runtime::Preset;
+use runtime::{LimitValue, Limits, Preset};
 use serde_json::{Value, json};
 
-use crate::args::{Presets, PresetsVerb};
+use crate::args::{Chosen, Presets, PresetsVerb};
 use crate::exit::Code;
 use crate::printer::{Colour, Printer};
 
 pub(crate) fn run(args: &Presets, printer: &Printer) -> anyhow::Result<Code> {
     match args.verb.as_ref().unwrap_or(&PresetsVerb::List) {
         PresetsVerb::List => list(printer),
-        PresetsVerb::Show { preset } => show(*preset, printer),
-        PresetsVerb::Diff { from, to } => diff(*from, *to, printer),
+        PresetsVerb::Show { preset } => show(preset, printer),
+        PresetsVerb::Diff { from, to } => diff(from, to, printer),
     }
     Ok(Code::Success)
 }
 
 fn list(printer: &Printer) {
     if printer.is_json() {
-        let all = Preset::ALL.into_iter().map(|preset| (preset.name().to_owned(), limits(preset)));
+        let all = Preset::ALL.into_iter().map(|preset| (preset.name().to_owned(), limits(&preset.limits())));
         printer.json(&Value::Object(all.collect()));
         return;
     }
@@ -33,31 +33,35 @@ fn row(name: &str, [strict, normal, permissive]: [&str; 3]) -> String {
     format!("{name:<16} {strict:>14} {normal:>15} {permissive:>16}")
 }
 
-fn show(preset: Preset, printer: &Printer) {
+fn show(preset: &Chosen, printer: &Printer) {
     if printer.is_json() {
-        printer.json(&json!({ "preset": preset.name(), "limits": limits(preset) }));
+        printer.json(&json!({ "preset": preset.to_string(), "limits": limits(&preset.limits()) }));
     } else {
-        printer.line(preset.source().trim_end());
+        printer.line(&preset.source());
     }
 }
 
-fn diff(from: Preset, to: Preset, printer: &Printer) {
-    let (before, after) = (from.limits().entries(), to.limits().entries());
-    let changed: Vec<_> = before.iter().zip(&after).filter(|(before, after)| before.1 != after.1).collect();
+fn diff(from: &Chosen, to: &Chosen, printer: &Printer) {
+    let (before, after) = (from.limits(), to.limits());
     if printer.is_json() {
-        let changes = changed.iter().map(|(before, after)| {
-            let name = before.0.as_str().to_owned();
-            (name, json!({ from.name(): before.1, to.name(): after.1 }))
-        });
+        let (before, after) = (limits(&before), limits(&after));
+        let changed = before.as_object().into_iter().flatten().filter(|(name, value)| after[name.as_str()] != **value);
+        let changes =
+            changed.map(|(name, value)| (name.clone(), json!({ from.to_string(): value, to.to_string(): after[name.as_str()] })));
         printer.json(&Value::Object(changes.collect()));
         return;
     }
-    for (before, after) in changed {
+    let (before, after) = (before.entries(), after.entries());
+    for (before, after) in before.iter().zip(&after).filter(|(before, after)| before.1 != after.1) {
         printer.line(&format!("{:<16} {:>15}  ->  {}", before.0.as_str(), before.1, after.1));
     }
 }
 
-fn limits(preset: Preset) -> Value {
-    let entries = preset.limits().entries().into_iter().map(|(name, value)| (name.as_str().to_owned(), value.into()));
+// Numbers are numbers: bytes, milliseconds where the name says so, and counts.
+fn limits(limits: &Limits) -> Value {
+    let entries = limits.values().into_iter().map(|(name, value)| match value {
+        LimitValue::Count(value) | LimitValue::Bytes(value) => (name.as_str().to_owned(), value.into()),
+        LimitValue::Milliseconds(value) => (format!("{name}_ms"), value.into()),
+    });
     Value::Object(entries.collect())
 }

@@ -12,9 +12,6 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 
-/// The signal that ends a program whose output nobody reads.
-const SIGPIPE: u8 = 13;
-
 /// Runs a command and tells how it went.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
@@ -35,7 +32,6 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
         tell(&output, printer);
     }
     close(sandbox, super::database(global).is_some());
-    let signal = signal.or_else(|| printer.is_unread().then_some(SIGPIPE));
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
 }
 
@@ -62,7 +58,7 @@ pub(crate) fn tell(output: &Output, printer: &Printer) {
         printer.limit(reached);
     }
     if output.restarted {
-        printer.note(format_args!("the session's Python is a new one: what earlier calls left in it is gone"));
+        printer.note(runtime::RESTARTED);
     }
     let usage = &output.usage;
     printer.verbose(format_args!(
@@ -76,10 +72,14 @@ pub(crate) fn tell(output: &Output, printer: &Printer) {
     ));
 }
 
-/// A script that the sandbox does not have may be one of this machine.
-pub(crate) fn hint_at_host_file(script: Option<&String>, verb: &str, printer: &Printer) {
-    if let Some(script) = script.filter(|script| Path::new(script).is_file()) {
+/// A script that the sandbox does not have may be one of this machine, or a command line without its `-c`.
+pub(crate) fn hint_at_script(args: &[String], verb: &str, printer: &Printer) {
+    let Some(script) = args.first() else { return };
+    if Path::new(script).is_file() {
         printer.hint(&format!("`{script}` is a file of this machine: `sandlite {verb} < {script}` runs it"));
+    } else if script.contains([' ', '(', ';', '|']) || !script.contains(['/', '.']) {
+        let words = args.join(" ").replace('\'', r"'\''");
+        printer.hint(&format!("a command line comes after `-c`: `sandlite {verb} -c '{words}'`"));
     }
 }
 

@@ -1,6 +1,6 @@
-//! What a half-typed word could become: files of the sandbox, and programs where a command begins.
+//! What a half-typed word could become: files of the sandbox, and programs where a command begins; in Python, names and attributes.
 
-use runtime::{FileType, Sandbox};
+use runtime::{Command, FileType, PythonSession, Sandbox};
 
 use crate::printer::is_deceptive;
 
@@ -50,6 +50,55 @@ pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec
     paths.collect()
 }
 
+/// What a tab inside a line of Python indents.
+const INDENT: &str = "    ";
+
+/// Where the last name of some Python begins, in characters, and what it could become. The session's own interpreter is asked, on
+/// the files of `scratch`: looking leaves nothing behind.
+pub(super) fn python(session: &mut PythonSession, scratch: &Sandbox, before: &str) -> (usize, Vec<String>) {
+    let end = before.chars().count();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    if line.trim().is_empty() {
+        return (end, vec![INDENT.to_owned()]);
+    }
+    let Some(name) = DottedName::at_the_end_of(line) else { return (end, Vec::new()) };
+    let answer = session.run_in(scratch, Command::python(name.question()));
+    let text = answer.map(|output| output.stdout).unwrap_or_default();
+    let choices = String::from_utf8_lossy(&text).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    (end - name.typed.chars().count(), choices)
+}
+
+/// `a.b.c`: an object, and the beginning of a name in it.
+#[derive(Debug, PartialEq, Eq)]
+struct DottedName<'a> {
+    object: Option<&'a str>,
+    typed: &'a str,
+}
+
+impl<'a> DottedName<'a> {
+    fn at_the_end_of(line: &'a str) -> Option<Self> {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let start = line.rfind(|c| !is_part(c)).map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        // What follows a closing bracket or quote is an attribute of something that would have to be computed.
+        let dotted = Some(&line[start..]).filter(|dotted| !dotted.is_empty() && !dotted.starts_with('.'))?;
+        let (object, typed) = dotted.rsplit_once('.').map_or((None, dotted), |(object, typed)| (Some(object), typed));
+        let is_name = |name: &str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let is_object = object.is_none_or(|object| object.split('.').all(is_name));
+        (is_object && (typed.is_empty() || is_name(typed))).then_some(Self { object, typed })
+    }
+
+    // Python that prints the choices. Names that begin with an underscore are for those who type one.
+    fn question(&self) -> String {
+        let names = match self.object {
+            Some(object) => format!("dir({object})"),
+            None => "[*globals(), *dir(__builtins__), *__import__('keyword').kwlist]".to_owned(),
+        };
+        let typed = self.typed;
+        let hidden = if typed.is_empty() { " and n[:1] != '_'" } else { "" };
+        format!("print(*sorted({{n for n in {names} if n.startswith('{typed}'){hidden}}}), sep='\\n')")
+    }
+}
+
 // A name as it must be typed. What a terminal would obey is not offered at all.
 fn quoted(name: &str) -> String {
     let mut typed = String::new();
@@ -84,6 +133,20 @@ mod tests {
         check("x=$(da", 4, "da", true);
         check("cat <in", 5, "in", false);
         check("ü b", 2, "b", false);
+    }
+
+    #[test]
+    fn the_last_dotted_name_of_a_line_is_completed() {
+        let check = |line: &str, object: Option<&str>, typed: &str| {
+            assert_eq!(DottedName::at_the_end_of(line), Some(DottedName { object, typed }), "{line}");
+        };
+        check("x = pri", None, "pri");
+        check("print(math.fa", Some("math"), "fa");
+        check("os.path.", Some("os.path"), "");
+        check("für.ü", Some("für"), "ü");
+        for line in ["f().x", "'text'.up", "x = ", "1.r", "a..b"] {
+            assert_eq!(DottedName::at_the_end_of(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Keyboard {
             shared.changed.notify_all();
         });
         *begins.lock().unwrap_or_else(PoisonError::into_inner) = Some(stdin);
-        command
+        command.typed()
     }
 
     /// The command has ended: what is typed belongs to the editor again.

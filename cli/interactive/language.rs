@@ -1,6 +1,6 @@
 //! The two languages of the interactive shell: how they prompt, when a command is whole, and what runs it.
 
-use runtime::{Command, Error, HOME, Output, Preset, PythonSession, Sandbox, Session};
+use runtime::{Command, Error, HOME, Output, PythonSession, Sandbox, Session};
 
 use super::complete;
 use super::editor::{Language, Prompt};
@@ -16,6 +16,8 @@ pub(super) struct Conversation {
     programs: Option<Vec<String>>,
     /// Where a new session begins.
     start: String,
+    /// The status of a command that was interrupted: the next one finds it in `$?`.
+    interrupted: Option<u8>,
 }
 
 enum Speaker {
@@ -26,12 +28,17 @@ enum Speaker {
 impl Conversation {
     /// Bash, whose variables, functions and directory live on in a session.
     pub(super) fn bash(session: Session, looking: Sandbox, scratch: Sandbox) -> Self {
-        Self { speaker: Speaker::Bash(session), looking, scratch, scratch_python: None, programs: None, start: HOME.to_owned() }
+        Self::new(Speaker::Bash(session), looking, scratch)
     }
 
     /// Python, whose interpreter lives on.
     pub(super) fn python(session: PythonSession, looking: Sandbox, scratch: Sandbox) -> Self {
-        Self { speaker: Speaker::Python(session), looking, scratch, scratch_python: None, programs: None, start: HOME.to_owned() }
+        Self::new(Speaker::Python(session), looking, scratch)
+    }
+
+    fn new(speaker: Speaker, looking: Sandbox, scratch: Sandbox) -> Self {
+        let start = HOME.to_owned();
+        Self { speaker, looking, scratch, scratch_python: None, programs: None, start, interrupted: None }
     }
 
     /// The same, in another directory.
@@ -40,11 +47,22 @@ impl Conversation {
     }
 
     /// A command of this language.
-    pub(super) fn command(&self, text: &str) -> Command {
-        match &self.speaker {
-            Speaker::Bash(_) => Command::bash(text),
-            Speaker::Python(_) => Command::python(text).echo(),
+    pub(super) fn command(&mut self, text: &str) -> Command {
+        match (&self.speaker, self.interrupted.take()) {
+            (Speaker::Bash(_), Some(status)) => Command::bash(text).last_status(status),
+            (Speaker::Bash(_), None) => Command::bash(text),
+            (Speaker::Python(_), _) => Command::python(text).echo(),
         }
+    }
+
+    /// Whether the last command ended the Python that it ran in, and what was in it.
+    pub(super) fn has_lost_python(&self) -> bool {
+        matches!(&self.speaker, Speaker::Python(session) if !session.is_live())
+    }
+
+    /// Notes that the last command was interrupted, with this status.
+    pub(super) fn interrupted(&mut self, status: u8) {
+        self.interrupted = Some(status);
     }
 
     /// Runs a command that [`command`](Self::command) made.
@@ -132,9 +150,8 @@ impl Language for Conversation {
     }
 
     fn complete(&mut self, before: &str) -> (usize, Vec<String>) {
-        if matches!(self.speaker, Speaker::Python(_)) {
-            // Inside of Python a tab is for indenting.
-            return (before.chars().count(), vec!["   ".to_owned()]);
+        if let Speaker::Python(session) = &mut self.speaker {
+            return complete::python(session, &self.scratch, before);
         }
         let word = complete::last_word(before);
         let cwd = self.cwd();
@@ -148,7 +165,11 @@ impl Language for Conversation {
         choices.dedup();
         (word.start, choices)
     }
-}
 
-/// Limits of what only checks.
-pub(super) const SCRATCH_PRESET: Preset = Preset::Strict;
+    fn after_word(&self) -> &'static str {
+        match &self.speaker {
+            Speaker::Bash(_) => " ",
+            Speaker::Python(_) => "",
+        }
+    }
+}

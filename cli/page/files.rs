@@ -39,7 +39,7 @@ impl Shown {
         let mut room = ALL_TEXT_BYTES;
         for Found { path, stat } in &found {
             match stat.file_type() {
-                FileType::File if stat.size <= TEXT_BYTES && stat.size as usize <= room => {
+                FileType::File if stat.size <= TEXT_BYTES && stat.size <= room as u64 => {
                     if let Ok(text) = String::from_utf8(files.read(path)?)
                         && !text.contains('\0')
                     {

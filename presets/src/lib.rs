@@ -29,5 +29,5 @@ mod limits;
 mod preset;
 
 pub use amount::{Amount, AmountError, ByteSize, WallTime};
-pub use limits::{LimitError, LimitName, Limits, Overrides};
+pub use limits::{LimitError, LimitName, LimitValue, Limits, Overrides};
 pub use preset::{Preset, UnknownPreset};

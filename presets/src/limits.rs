@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::{Amount, ByteSize, WallTime};
+use crate::{Amount, ByteSize, Preset, WallTime};
 
 macro_rules! limits {
     ($($(#[doc = $doc:literal])+ $field:ident: $kind:ty, $variant:ident;)*) => {
@@ -16,6 +16,21 @@ macro_rules! limits {
         /// Limits that a caller wants tighter than its preset.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Overrides { $($(#[doc = $doc])+ pub $field: Option<$kind>,)* }
+
+        /// An owner's own file: a preset to start from, and limits that differ from it.
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Custom { base: Option<String>, $($field: Option<$kind>,)* }
+
+        impl Custom {
+            fn limits(self) -> Result<Limits, LimitError> {
+                let Some(base) = self.base else {
+                    return Limits { $($field: self.$field.ok_or(LimitError::Missing(LimitName::$variant))?,)* }.check();
+                };
+                let base: Preset = base.parse().map_err(|unknown: crate::UnknownPreset| LimitError::File(unknown.to_string()))?;
+                base.limits().replace(&Overrides { $($field: self.$field,)* })
+            }
+        }
 
         /// The name of a limit.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +51,12 @@ macro_rules! limits {
                 vec![$((LimitName::$variant, self.$field.to_string()),)*]
             }
 
+            /// Every limit with its value as a number, in the order of the preset files.
+            #[must_use]
+            pub fn values(&self) -> Vec<(LimitName, LimitValue)> {
+                vec![$((LimitName::$variant, self.$field.into()),)*]
+            }
+
             /// Whether every limit is at most what `other` allows.
             #[must_use]
             pub fn within(&self, other: &Self) -> bool {
@@ -51,7 +72,21 @@ macro_rules! limits {
                 Ok(Self { $($field: tighter(LimitName::$variant, self.$field, overrides.$field)?,)* })
             }
 
-            fn check(self) -> Result<Self, LimitError> {
+            /// These limits with some of them replaced, in either direction: for the owner of a sandbox, never for a caller.
+            ///
+            /// # Errors
+            ///
+            /// Returns [`LimitError::Zero`] if a limit would be zero.
+            pub fn replace(&self, overrides: &Overrides) -> Result<Self, LimitError> {
+                Self { $($field: overrides.$field.unwrap_or(self.$field),)* }.check()
+            }
+
+            /// Returns the limits if none of them is zero.
+            ///
+            /// # Errors
+            ///
+            /// Returns [`LimitError::Zero`] if one of them is.
+            pub fn check(self) -> Result<Self, LimitError> {
                 $(if self.$field.is_zero() { return Err(LimitError::Zero(LimitName::$variant)); })*
                 Ok(self)
             }
@@ -100,6 +135,41 @@ limits! {
     past: ByteSize, Past;
 }
 
+/// The value of a limit as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitValue {
+    /// A number of things.
+    Count(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Wall-clock time.
+    Milliseconds(u64),
+}
+
+impl From<u64> for LimitValue {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<u32> for LimitValue {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<ByteSize> for LimitValue {
+    fn from(size: ByteSize) -> Self {
+        Self::Bytes(size.0)
+    }
+}
+
+impl From<WallTime> for LimitValue {
+    fn from(time: WallTime) -> Self {
+        Self::Milliseconds(u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
 /// Why limits are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
@@ -116,9 +186,12 @@ pub enum LimitError {
         /// What the preset allows.
         allowed: String,
     },
-    /// The file is no preset.
-    #[error("not a preset file: {0}")]
+    /// The text of a preset file is invalid.
+    #[error("invalid preset file: {0}")]
     File(String),
+    /// A file without a base has to set every limit.
+    #[error("missing limit `{0}`: set it, or name a preset to start from (`base = \"normal\"`)")]
+    Missing(LimitName),
 }
 
 impl Limits {
@@ -129,6 +202,25 @@ impl Limits {
     /// When a limit is missing, unknown, zero, negative or too large.
     pub fn parse(text: &str) -> Result<Self, LimitError> {
         toml::from_str::<Self>(text).map_err(|error| LimitError::File(error.to_string()))?.check()
+    }
+
+    /// Reads the text of an owner's own file: the limits of a preset file, and optionally `base`, the preset that has the
+    /// limits which the file does not set. An owner may also set limits that are wider than any preset's.
+    ///
+    /// ```
+    /// use sandlite_presets::{Limits, Preset};
+    ///
+    /// let limits = Limits::parse_custom("base = \"normal\"\nmemory = \"4 GB\"")?;
+    /// assert_eq!((limits.memory.0, limits.wall), (4 << 30, Preset::Normal.limits().wall));
+    /// # Ok::<(), sandlite_presets::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LimitError`] if a limit is unknown, zero, negative or too large, if `base` is not a preset, or if there is
+    /// no base and a limit is missing.
+    pub fn parse_custom(text: &str) -> Result<Self, LimitError> {
+        toml::from_str::<Custom>(text).map_err(|error| LimitError::File(error.to_string()))?.limits()
     }
 }
 
@@ -165,6 +257,29 @@ mod tests {
             with(Overrides { commands: Some(5_001), ..Overrides::default() }),
             Err(LimitError::Raised { name: LimitName::Commands, asked: "5001".to_owned(), allowed: "5000".to_owned() }),
         );
+    }
+
+    #[test]
+    fn an_owner_can_set_any_limit() {
+        let limits = Limits::parse_custom("base = \"permissive\"\nwall = \"9 h\"\ncommands = 1").unwrap();
+        assert_eq!((limits.wall.to_string(), limits.commands), ("32400 s".to_owned(), 1));
+        assert_eq!(limits.memory, Preset::Permissive.limits().memory);
+        assert_eq!(Limits::parse_custom(Preset::Strict.source()), Ok(Preset::Strict.limits()));
+        assert!(limits.tighten(&Overrides { commands: Some(2), ..Overrides::default() }).is_err());
+    }
+
+    #[test]
+    fn an_owners_file_is_read_strictly() {
+        let refused = |text: &str| Limits::parse_custom(text).unwrap_err().to_string();
+        let unknown = refused("base = \"normal\"\nmemmory = \"1 GB\"");
+        assert!(unknown.contains("unknown field `memmory`") && unknown.contains("`base`, `compute`, `wall`"), "{unknown}");
+        assert!(refused("base = \"lax\"").contains("choose `strict`, `normal` or `permissive`"));
+        assert_eq!(
+            refused("base = \"normal\"\nwall = \"0 s\""),
+            "limit `wall` is 0: give at least 1 (0 does not mean unlimited)"
+        );
+        assert_eq!(refused("compute = 5"), "missing limit `wall`: set it, or name a preset to start from (`base = \"normal\"`)");
+        assert!(refused("base = \"normal\"\nwall = 5").contains("expected a string"));
     }
 
     fn check_refused(line: &str, with: &str, because: &str) {

@@ -8,6 +8,7 @@ mod files;
 mod history;
 mod run;
 mod schema;
+mod space;
 mod trees;
 mod values;
 mod versions;
@@ -25,6 +26,7 @@ use crate::{Cancel, Command, Error, Sandbox, Stream};
 pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use run::{Bash, Limit, Python, Ran, RunOptions};
+pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 pub use versions::{Checkpoint, Checkpoints, Diff, Log, PruneVersions, Restore, Undo};
@@ -265,7 +267,7 @@ impl Context {
 /// Every action.
 #[must_use]
 pub fn actions() -> &'static [Action] {
-    &ACTIONS
+    ACTIONS
 }
 
 /// The action of a name.
@@ -277,7 +279,7 @@ pub fn find(name: &str) -> Option<&'static Action> {
 use Effect::{Changes, Reads};
 use Permission::{Execute, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
-static ACTIONS: [Action; 26] = [
+static ACTIONS: &[Action] = &[
     Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute),
     Action::new::<Python>("python", "Run Python", PYTHON, Changes, Execute),
     Action::new::<ReadFile>("read_file", "Read a file", READ, Reads, ReadFiles).of_versions::<ReadFile>(),
@@ -308,6 +310,7 @@ static ACTIONS: [Action; 26] = [
     Action::new::<Checkpoint>("checkpoint", "Name this version", CHECKPOINT, Changes, WriteFiles),
     Action::new::<Checkpoints>("checkpoints", "List checkpoints", CHECKPOINTS, Reads, ReadHistory).for_programs(),
     Action::new::<PruneVersions>("prune_versions", "Drop old versions", PRUNE, Changes, WriteFiles).for_programs(),
+    Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
@@ -346,6 +349,8 @@ const KV_KEYS: &str =
     "Lists the keys that begin with a prefix, at most 1000 or 64 KB a call; after names the last one of the page before.";
 const HISTORY: &str =
     "Lists what was done in the sandbox, newest first. With `run` it shows one call whole, its output from any offset.";
+
+const COMPACT: &str = "Gives the space of what was deleted back to the disk, however long that takes.";
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,9 @@ use sqlite_fs::Database;
 use crate::clock;
 use crate::process::Job;
 
+/// How long a run that was interrupted may take to end.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Stops a run from anywhere, before or while it runs. Clones stop the same run.
 ///
 /// ```
@@ -32,6 +35,9 @@ type Flag = Box<dyn Fn() -> bool + Send>;
 struct Control {
     killed: AtomicBool,
     flag: Mutex<Option<Flag>>,
+    /// The flag interrupts before it kills, and since when it has.
+    interrupts: AtomicBool,
+    interrupted: Mutex<Option<Instant>>,
     running: Mutex<Option<Running>>,
 }
 
@@ -55,8 +61,34 @@ impl Cancel {
     /// Returns whether the run was stopped by its owner, or is to be stopped when it starts.
     #[must_use]
     pub fn is_killed(&self) -> bool {
-        let is_wanted = || lock(&self.0.flag).as_ref().is_some_and(|is_wanted| is_wanted());
-        self.0.killed.load(Ordering::Acquire) || is_wanted()
+        self.0.killed.load(Ordering::Acquire) || !self.0.interrupts.load(Ordering::Relaxed) && self.is_flagged()
+    }
+
+    fn is_flagged(&self) -> bool {
+        lock(&self.0.flag).as_ref().is_some_and(|is_wanted| is_wanted())
+    }
+
+    /// Interrupts the run before it is stopped by its flag.
+    pub(crate) fn interrupt_first(&self) {
+        self.0.interrupts.store(true, Ordering::Relaxed);
+    }
+
+    // Whether the run, which is interrupted first, is to be stopped now.
+    fn is_past_interrupt(&self) -> bool {
+        if !self.0.interrupts.load(Ordering::Relaxed) || !self.is_flagged() {
+            return false;
+        }
+        let mut interrupted = lock(&self.0.interrupted);
+        if let Some(since) = *interrupted {
+            return clock::now() >= since + GRACE;
+        }
+        *interrupted = Some(clock::now());
+        drop(interrupted);
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade());
+        if let Some(job) = job {
+            job.interrupt();
+        }
+        false
     }
 
     /// Also stops the run once this returns true. It is called every few milliseconds while the run lasts.
@@ -80,7 +112,7 @@ impl Cancel {
     /// Returns the time until the run must end. Stops the run if its owner wants that, and interrupts the database once no time
     /// is left (T-DOS-14).
     pub(crate) fn look(&self) -> Duration {
-        if self.is_killed() {
+        if self.is_killed() || self.is_past_interrupt() {
             self.kill();
         }
         let (job, database) = match &*self.running() {

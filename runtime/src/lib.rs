@@ -58,8 +58,8 @@ pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Package, Packages};
-pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
-pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, Stream};
+pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
+pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{

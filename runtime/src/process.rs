@@ -14,6 +14,7 @@ mod open;
 pub(crate) mod pipe;
 mod proc_files;
 mod program;
+mod python;
 mod reaping;
 mod report;
 mod run;

@@ -7,5 +7,5 @@ mod shell;
 pub(crate) use interpreters::{IDLE, Interpreters};
 pub(crate) use python::PYTHON;
 pub use python::PythonSession;
-pub(crate) use shell::SHELL;
 pub use shell::Session;
+pub(crate) use shell::{SHELL, set_status};

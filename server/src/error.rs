@@ -41,6 +41,14 @@ pub enum Error {
     /// The machine gave no random bytes.
     #[error("no random bytes for a key")]
     Random,
+    /// There is no tool of a name that was chosen.
+    #[error("unknown tool `{name}`: choose from {known}")]
+    UnknownTool {
+        /// The name.
+        name: String,
+        /// Every name, separated by commas.
+        known: String,
+    },
     /// The protocol could not be begun.
     #[error("the client did not begin as the protocol says: {0}")]
     Protocol(String),

@@ -9,7 +9,7 @@
 //!
 //! let host = Host::builder().build()?;
 //! let sandbox = Sandbox::builder().host(&host).database("agent.db").open()?;
-//! serve_stdio(Service::new(sandbox, Settings::new(host, Preset::Normal)))?;
+//! serve_stdio(Service::new(sandbox, Settings::new(host, Preset::Normal.limits()))?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

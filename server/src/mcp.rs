@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use runtime::actions::quoted;
-use runtime::{Host, Preset, Sandbox};
+use runtime::{Host, Limits, Sandbox};
 
 use crate::Error;
 use crate::load::Load;
@@ -37,16 +37,18 @@ pub struct Settings {
     /// Where forks and imported snapshots run.
     pub host: Host,
     /// What commands in imported snapshots may use.
-    pub preset: Preset,
+    pub limits: Limits,
     /// The directory that snapshots are kept in; without one they are gone with the server.
     pub snapshots: Option<PathBuf>,
+    /// The names of the tools that clients are offered; all of them if `None`.
+    pub tools: Option<Vec<String>>,
 }
 
 impl Settings {
-    /// Settings with snapshots that are gone with the server.
+    /// Settings with every tool, and with snapshots that are gone with the server.
     #[must_use]
-    pub fn new(host: Host, preset: Preset) -> Self {
-        Self { host, preset, snapshots: None }
+    pub fn new(host: Host, limits: Limits) -> Self {
+        Self { host, limits, snapshots: None, tools: None }
     }
 }
 
@@ -63,14 +65,22 @@ struct Inner {
 
 impl Service {
     /// A service for a sandbox.
-    #[must_use]
-    pub fn new(sandbox: Sandbox, settings: Settings) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownTool`] if the settings name a tool that does not exist.
+    pub fn new(sandbox: Sandbox, settings: Settings) -> Result<Self, Error> {
+        let tools = tools::chosen(settings.tools.as_deref())?;
         let sandboxes = Sandboxes::new(sandbox, settings);
-        Self(Arc::new(Inner { sandboxes, tools: tools::all(), running: Running::default(), load: Load::default() }))
+        Ok(Self(Arc::new(Inner { sandboxes, tools, running: Running::default(), load: Load::default() })))
     }
 
     fn sandboxes(&self) -> &Sandboxes {
         &self.0.sandboxes
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.0.tools
     }
 
     fn running(&self) -> &Running {
@@ -99,7 +109,7 @@ impl ServerHandler for Service {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let name = Implementation::new("sandlite", env!("CARGO_PKG_VERSION")).with_title("Sandlite");
-        ServerConfig::new(capabilities).with_server_info(name).with_instructions(prompt::instructions(self.sandboxes().main()))
+        ServerConfig::new(capabilities).with_server_info(name).with_instructions(prompt::instructions(self))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -162,7 +172,7 @@ impl ServerHandler for Service {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompt::get(&request.name, self.sandboxes().main()).map(Into::into)
+        prompt::get(&request.name, self).map(Into::into)
     }
 }
 

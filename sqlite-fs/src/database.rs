@@ -16,12 +16,13 @@ use crate::interrupt::Interrupter;
 use crate::memory::Memory;
 use crate::memory::layer::Named;
 use crate::options::Options;
-use crate::patience::Patience;
+use crate::patience::{Patience, stored_bytes};
 use crate::place::{self, Place};
 use crate::reader::Reader;
 use crate::schema::{self, Found};
 use crate::side::{Left, Side};
 use crate::store::Store;
+use crate::stranger;
 use crate::transaction::Transaction;
 use crate::{beside, calls, gather, medium};
 
@@ -50,6 +51,15 @@ pub(crate) struct Shared {
     chunk_bytes: usize,
     interrupter: Interrupter,
     pub(crate) options: Options,
+}
+
+/// What [`Database::compact`] did, in bytes of the database with its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
 }
 
 /// The writer's place.
@@ -144,11 +154,12 @@ impl Database {
         let (mut gauge, mut contents) = Default::default();
         let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
             (Some(path), true) => {
-                let chunk_bytes = open_for_reading(&source, path).inspect_err(|_| tidy(&source))?;
+                let chunk_bytes = described(open_for_reading(&source, path), path).inspect_err(|_| tidy(&source))?;
                 (None, chunk_bytes, None, Some(Place::of_reader(path)?))
             }
             (path, _) => {
-                let mut store = open_for_writing(&source, &options, &interrupter)?;
+                let name = path.as_deref().unwrap_or(Path::new(":memory:"));
+                let mut store = described(open_for_writing(&source, &options, &interrupter), name)?;
                 let chunk_bytes = store.chunk_bytes();
                 gauge = Arc::clone(&store.gauge);
                 contents = Arc::clone(&store.contents);
@@ -210,6 +221,25 @@ impl Database {
             };
             slot.waiting -= 1;
         }
+    }
+
+    /// Writes the file anew without its free pages and empties the log, however long that takes; waits until `deadline` for a
+    /// transaction of this process to end. A transaction that begins meanwhile waits for it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Busy`] if the deadline passes, [`Error::ReadOnly`] if the database was opened for reading only,
+    /// [`Error::Moved`] if the file was replaced or removed, and an error if the disk has no room for the copy: the file then
+    /// stays as it is.
+    pub fn compact(&self, deadline: Option<Instant>) -> Result<Compacted, Error> {
+        if self.shared.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.shared.still_there()?;
+        let mut store = self.wait_for_store(deadline)?;
+        let compacted = self.shared.compact(&mut store);
+        self.shared.end(store);
+        compacted
     }
 
     /// Brings everything that is in the log into the file.
@@ -310,6 +340,21 @@ impl Shared {
         }
     }
 
+    fn compact(&self, store: &mut Store) -> Result<Compacted, Error> {
+        match &self.source {
+            Source::File(path) => {
+                let before = stored_bytes(path);
+                store.compact()?;
+                Ok(Compacted { before, after: stored_bytes(path) })
+            }
+            Source::Memory(_) => {
+                let before = store.page_bytes()?;
+                self.make_compact(store);
+                Ok(Compacted { before, after: store.page_bytes()? })
+            }
+        }
+    }
+
     /// The memory that a database in memory holds.
     pub(crate) fn memory(&self) -> Option<&Arc<Memory>> {
         match &self.source {
@@ -369,6 +414,14 @@ fn tidy(source: &Source) {
             connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
         });
     }
+}
+
+// SQLite knows only that it is not a database.
+fn described<T>(opened: Result<T, Error>, path: &Path) -> Result<T, Error> {
+    opened.map_err(|error| match error {
+        Error::NotADatabase => Error::Foreign { path: path.to_owned(), reason: stranger::file(path) },
+        error => error,
+    })
 }
 
 fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {

@@ -149,7 +149,7 @@ pub enum Error {
         kind: String,
     },
     /// The deadline passed while another transaction of this process was running.
-    #[error("another transaction is still running")]
+    #[error("another command of this process is still running in the sandbox")]
     Busy,
     /// The database was opened for reading only.
     #[error("the database is open for reading only")]
@@ -322,13 +322,16 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Locked { .. } => "end that process, open a copy, or open read-only",
-            Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
-            Self::Busy => "wait for the running command, or give it a shorter deadline",
-            Self::ReadOnly => "open the database without `read_only`",
-            Self::Foreign { .. } | Self::Tampered { .. } => {
-                "import the file: its rows are checked and copied into a fresh database"
+            Self::Locked { .. } => {
+                "end that process, wait longer with `--wait`, or work in a copy: `sandlite fork` makes one meanwhile"
             }
+            Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
+            Self::Busy => "wait for that command, or end it",
+            Self::ReadOnly => "open the database without `read_only`",
+            Self::Foreign { .. } => {
+                "name another file; one of AgentFS or LocalSandbox can be imported: `sandlite --db NEW.db import FILE`"
+            }
+            Self::Tampered { .. } => "import the file: its rows are checked and copied into a fresh database",
             Self::TooNew { .. } => "use a newer version",
             Self::NoVersion { .. } => "list the versions that are kept; older ones were pruned to stay within the budget `past`",
             Self::Moved { .. } => {
@@ -345,12 +348,12 @@ impl Error {
             Self::NotWritable(_) => "make both writable, or work on a copy elsewhere",
             Self::LockedElsewhere(_) => "close the program that has the file open, then repeat",
             Self::Unwritable { source, .. } | Self::Disk { source, .. } => return disk_hint(source),
-            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or raise the quota",
-            Self::Quota { .. } => "remove sessions that are no longer needed, or raise the quota",
+            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or use a wider preset",
+            Self::Quota { .. } => "remove sessions that are no longer needed, or use a wider preset",
             Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => {
-                "delete files, or raise the quota (`disk`, `file`, `inodes` or `names`)"
+                "delete files, or use a preset with more `disk`, `file`, `inodes` or `names`"
             }
-            Self::Fs { source: FsError::Damaged, .. } => "`check` lists what is wrong; restore an exported snapshot",
+            Self::Fs { source: FsError::Damaged, .. } => "`sandlite check` lists what is wrong; restore an exported snapshot",
             _ => return None,
         })
     }

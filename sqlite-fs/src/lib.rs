@@ -70,6 +70,7 @@ mod schema;
 mod sessions;
 mod side;
 mod store;
+mod stranger;
 mod transaction;
 #[allow(clippy::missing_errors_doc, reason = "reading fails if the database does, and in no other way")]
 mod whiteout;
@@ -80,7 +81,7 @@ pub use clock::{Clock, SystemClock};
 pub use compat::Compat;
 pub use contents::Content;
 pub use copy::Export;
-pub use database::Database;
+pub use database::{Compacted, Database};
 pub use error::{Error, FsError};
 pub use fs::{Fs, Owner, Step, Visited, Volume, VolumeMut};
 pub use fs_path::FsPath;

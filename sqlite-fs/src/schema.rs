@@ -14,7 +14,7 @@ use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
 use crate::store::write;
-use crate::{known, rows};
+use crate::{known, rows, stranger};
 
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
@@ -234,7 +234,7 @@ pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
         return Ok(Found::Empty);
     }
     if id != APPLICATION_ID {
-        return Ok(Found::Foreign("its application id is another".to_owned()));
+        return stranger::database(connection).map(Found::Foreign);
     }
     let format = number("user_version")?;
     if format > FORMAT {

@@ -307,3 +307,28 @@ fn t_dos_14_the_time_a_commit_takes_is_estimated() {
     transaction.restart().unwrap();
     assert_eq!(database.settling(), Duration::ZERO);
 }
+
+#[test]
+fn compacting_gives_free_pages_back_however_much_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = open(dir.path(), Quota { bytes: 256 << 20, file_size: 256 << 20, ..Quota::default() });
+    let transaction = database.begin(None).unwrap();
+    for (name, bytes) in [("gone", 96 << 20), ("kept", 64 << 20)] {
+        let ino = create(&transaction, name);
+        fill(&transaction, ino, bytes);
+    }
+    transaction.commit().unwrap();
+    let transaction = database.begin(None).unwrap();
+    transaction.unlink(ROOT, "gone").unwrap();
+    transaction.commit().unwrap();
+    let compacted = database.compact(None).unwrap();
+    assert!(compacted.before > 150 << 20 && compacted.after < 80 << 20, "{compacted:?}");
+    assert_eq!((megabytes(dir.path(), "a.db-wal"), database.check().unwrap()), (0, vec![]));
+    let transaction = database.begin(None).unwrap();
+    assert!(matches!(database.compact(Some(Instant::now())), Err(sqlite_fs::Error::Busy)));
+    drop(transaction);
+    assert_eq!(database.compact(None).unwrap().after, compacted.after);
+    drop(database);
+    let beside: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside, ["a.db"]);
+}

@@ -52,6 +52,60 @@ fn the_help_of_every_verb_is_written_down() {
     assert_eq!(known.lines().count(), seen.lines().count());
 }
 
+/// The string literals of a source file outside its comments and tests, roughly: enough to find what is said to users.
+fn literals(text: &str) -> Vec<String> {
+    let code: String = text
+        .split("#[cfg(test)]")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    code.replace("\\\"", "'").split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn sources(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn what_users_are_told_to_type_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for place in ["cli", "runtime/src", "sqlite-fs/src", "server/src", "presets/src"] {
+        sources(&root.join(place), &mut files);
+    }
+    let help = every_help();
+    let flags: std::collections::BTreeSet<&str> =
+        help.values().flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '-')).collect();
+    let (mut unknown, mut known) = (Vec::new(), 0);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        // Between backticks is what a user can type.
+        for typed in literals(&text).iter().flat_map(|literal| literal.split('`').skip(1).step_by(2)) {
+            let words: Vec<&str> = typed.split_whitespace().collect();
+            let missing = words.iter().filter(|word| word.starts_with("--") && !flags.contains(*word));
+            unknown.extend(missing.map(|flag| format!("{}: {flag}", file.display())));
+            known += words.iter().filter(|word| word.starts_with("--")).count();
+            if let ["sandlite", rest @ ..] = words.as_slice() {
+                let verb = rest.iter().position(|word| *word == "--db").map_or(rest.first(), |at| rest.get(at + 2));
+                let is_verb = verb.is_none_or(|verb| verb.contains(['{', '…']) || help.contains_key(*verb));
+                unknown.extend((!is_verb).then(|| format!("{}: `{typed}`", file.display())));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "there is no such flag or verb:\n{}", unknown.join("\n"));
+    assert!(known >= 8, "only {known} flags were found in the texts: are they still between backticks?");
+}
+
 #[test]
 fn every_verb_is_in_the_completions_of_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
@@ -59,6 +113,28 @@ fn every_verb_is_in_the_completions_of_every_shell() {
         for verb in verbs(&sandlite(&["--help"])) {
             assert!(script.contains(&verb), "{verb} is missing for {shell}");
         }
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_not_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in [
+        "sandlite completions bash | head -n 1",
+        "sandlite licenses | head -n 1",
+        "sandlite --db a.db fs cat /big | head -c 1",
+        "sandlite --json --db a.db fs cat /big | head -c 1",
+    ] {
+        let script = format!(
+            "set -o pipefail; sandlite --db a.db bash -c 'head -c 2000000 /dev/zero | tr \\\\0 x > /big'; {command} > first; echo $?; wc -l < first"
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script]).current_dir(&directory).env("PATH", crate::transcript::path());
+        let output = bash.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command}");
+        // What fits into a pipe is written before anybody has gone.
+        let ended = output.stdout.starts_with(b"141\n") || !command.contains("/big") && output.stdout.starts_with(b"0\n");
+        assert!(ended, "{command}: {}", String::from_utf8_lossy(&output.stdout));
     }
 }
 

@@ -153,6 +153,42 @@ fn a_command_can_ask_on_the_terminal() {
 }
 
 #[test]
+fn a_command_can_prompt_on_the_terminal() {
+    let (mut terminal, _directory) =
+        terminal("sandlite bash -c 'read -p \"name? \" name; echo hello $name; test -t 0 && echo typed'");
+    terminal.expect("name? ");
+    terminal.press("World\r");
+    terminal.expect("hello World\r\ntyped\r\n");
+}
+
+#[test]
+fn prompts_of_the_interactive_shell_are_seen() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("$ ");
+    bash.press("read -p 'who? ' name\r");
+    bash.expect("\nwho? ");
+    bash.press("me\r");
+    bash.expect("$ ");
+    bash.press("echo got $name\r");
+    bash.expect("\ngot me\r\n");
+    bash.expect("$ ");
+    bash.press("python3\r");
+    bash.expect(">>> ");
+    bash.press("x = 20\r");
+    bash.expect(">>> ");
+    bash.press("for i in range(2):\r");
+    bash.expect("... ");
+    bash.press("    print(x + i)\r");
+    bash.expect("... ");
+    bash.press("\r");
+    bash.expect("20\r\n21\r\n>>> ");
+    bash.press("exit(3)\r");
+    bash.expect("$ ");
+    bash.press("echo status $?\r");
+    bash.expect("\nstatus 3\r\n");
+}
+
+#[test]
 fn python_remembers_and_asks_for_the_rest_of_a_block() {
     let (mut python, _directory) = terminal("sandlite python");
     python.expect(">>> ");
@@ -190,6 +226,56 @@ fn ctrl_c_ends_what_python_does_and_not_the_conversation() {
     python.expect(">>> ");
     python.press("\x04");
     assert_eq!(python.end().1, 0);
+}
+
+#[test]
+fn ctrl_c_is_a_keyboard_interrupt_that_keeps_what_python_knows() {
+    let (mut python, _directory) = terminal("sandlite python");
+    python.expect(">>> ");
+    python.press("kept = 41; import time\r");
+    python.expect(">>> ");
+    for busy in ["time.sleep(1000)", "exec('while True: pass')", "sum(i for i in range(10**12))", "input()"] {
+        python.press(&format!("print('begun'); {busy}\r"));
+        python.expect("\nbegun\r\n");
+        python.press("\x03");
+        let seen = python.expect(">>> ");
+        assert!(seen.contains("KeyboardInterrupt") || busy == "input()" && seen.contains("EOFError"), "{busy}: {seen}");
+        python.press("kept + 1\r");
+        python.expect("\n42\r\n");
+        python.expect(">>> ");
+    }
+    // Caught as everywhere.
+    python.press("try:\r");
+    python.expect("... ");
+    python.press("    print('trying'); time.sleep(1000)\r");
+    python.expect("... ");
+    python.press("except KeyboardInterrupt: print('caught')\r");
+    python.expect("... ");
+    python.press("\r");
+    python.expect("\ntrying\r\n");
+    python.press("\x03");
+    python.expect("caught\r\n");
+}
+
+#[test]
+fn a_python_that_does_not_listen_is_ended_and_says_what_is_lost() {
+    let (mut python, _directory) = terminal("sandlite python");
+    python.expect(">>> ");
+    python.press("lost = 1\r");
+    python.expect(">>> ");
+    python.press("while True:\r");
+    python.expect("... ");
+    python.press("    try: print('begun'); [1 for i in range(10**12)]\r");
+    python.expect("... ");
+    python.press("    except KeyboardInterrupt: pass\r");
+    python.expect("... ");
+    python.press("\r");
+    python.expect("\nbegun\r\n");
+    python.press("\x03");
+    python.expect("the session's Python is a new one");
+    python.expect(">>> ");
+    python.press("'lost' in globals()\r");
+    python.expect("\nFalse\r\n");
 }
 
 #[test]
@@ -249,6 +335,61 @@ fn keys_edit_recall_search_and_complete() {
 }
 
 #[test]
+fn the_first_command_that_is_interrupted_leaves_its_status() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("$ ");
+    bash.press("echo begun; sleep 1000\r");
+    bash.expect("\nbegun\r\n");
+    bash.press("\x03");
+    bash.expect("$ ");
+    bash.press("echo status $? $HOME\r");
+    bash.expect("\nstatus 130 /home/user\r\n");
+    bash.expect("$ ");
+    bash.press("echo then $?\r");
+    bash.expect("\nthen 0\r\n");
+}
+
+#[test]
+fn absolute_paths_are_completed_also_below_mounts() {
+    for database in ["", "--db agent.db "] {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("host")).unwrap();
+        std::fs::write(directory.path().join("host/unmistakable"), "").unwrap();
+        let mut bash = Terminal::new(&format!("sandlite {database}bash --mount host:/mnt"), directory.path());
+        bash.expect("$ ");
+        bash.press("echo /ho\tus\t /mnt/unmis\t. /usr/loc\t\r");
+        bash.expect("\n/home/user/ /mnt/unmistakable . /usr/local/\r\n");
+        bash.expect("$ ");
+        bash.press("cat /etc/pass\t | head -n 1 | cut -c 1-4\r");
+        bash.expect("\nroot\r\n");
+    }
+}
+
+#[test]
+fn names_and_attributes_of_python_are_completed() {
+    let (mut python, directory) = terminal("sandlite --db agent.db python");
+    python.expect(">>> ");
+    python.press("import math; unmistakable = 'text'\r");
+    python.expect(">>> ");
+    python.press("math.factor\t(5)\r");
+    python.expect("\n120\r\n");
+    python.expect(">>> ");
+    python.press("unmis\t.upp\t()\r");
+    python.expect("\n'TEXT'\r\n");
+    python.expect(">>> ");
+    python.press("\x04");
+    python.end();
+    // Looking leaves no row.
+    let history = Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .args(["--db", "agent.db", "history"])
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    let rows = String::from_utf8_lossy(&history.stdout).lines().count();
+    assert_eq!(rows, 4, "{}", String::from_utf8_lossy(&history.stdout));
+}
+
+#[test]
 fn a_pasted_script_is_one_command() {
     let (mut bash, directory) = terminal("sandlite --db agent.db bash");
     bash.expect("$ ");
@@ -276,7 +417,7 @@ fn ctrl_c_leaves_the_shell_as_it_was() {
     bash.press("\x03");
     bash.expect("$ ");
     bash.press("echo $x $?\r");
-    bash.expect("\nkept ");
+    bash.expect("\nkept 130\r\n");
     // A command reads from the terminal.
     bash.press("echo asked; read answer\r");
     bash.expect("\nasked\r\n");

@@ -24,7 +24,9 @@ fn impatient(times: Times) -> (SocketAddr, String) {
         let host = Host::builder().build().unwrap();
         let sandbox = Sandbox::builder().host(&host).open().unwrap();
         let listen = Listen { address: ([127, 0, 0, 1], 0).into(), key, hosts: Vec::new(), origins: Vec::new(), times };
-        serve_http(Service::new(sandbox, Settings::new(host, Preset::Normal)), listen, |address| sender.send(address).unwrap())
+        serve_http(Service::new(sandbox, Settings::new(host, Preset::Normal.limits())).unwrap(), listen, |address| {
+            sender.send(address).unwrap()
+        })
     });
     (address.recv().unwrap(), text)
 }

@@ -158,10 +158,28 @@ fn a_client_works_over_http() {
     let hello = server.post(&headers, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     assert_eq!(hello.status, 202);
     let tools = server.post(&headers, &list());
-    assert_eq!((tools.status, tools.message()["result"]["tools"].as_array().unwrap().len()), (200, 18));
+    assert_eq!((tools.status, tools.message()["result"]["tools"].as_array().unwrap().len()), (200, 20));
     assert_eq!(tools.header("x-content-type-options"), Some("nosniff"));
     server.bash("echo from http > /f");
     assert_eq!(server.bash("cat /f")["stdout"], "from http\n");
+}
+
+#[test]
+fn several_clients_share_one_file_through_one_server() {
+    let server = Server::start(&["--db", "shared.db"]);
+    let sessions = [server.begin(), server.begin()];
+    assert_ne!(sessions[0], sessions[1]);
+    let add = json!({ "command": "n=$(cat /n 2>/dev/null || echo 0); echo $((n + 1)) > /n" });
+    let params = json!({ "name": "bash", "arguments": add });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    std::thread::scope(|scope| {
+        for session in &sessions {
+            let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-06-18")];
+            let (server, call) = (&server, &call);
+            scope.spawn(move || (0..10).for_each(|_| assert_eq!(server.post(&headers, call).status, 200)));
+        }
+    });
+    assert_eq!(server.bash("cat /n")["stdout"], "20\n");
 }
 
 #[test]

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::{Client, sandlite, text};
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 20] = [
     "bash",
     "delete_file",
+    "drop_sandbox",
     "edit_file",
     "export_snapshot",
     "fork",
@@ -21,6 +22,7 @@ const TOOLS: [&str; 18] = [
     "kv_keys",
     "kv_set",
     "list_files",
+    "list_sandboxes",
     "move_file",
     "python",
     "read_file",
@@ -64,6 +66,48 @@ fn every_tool_has_schemas_and_hints() {
     assert_eq!((hint("bash", "readOnlyHint"), hint("bash", "destructiveHint")), (false.into(), true.into()));
     assert_eq!((hint("write_file", "idempotentHint"), hint("edit_file", "idempotentHint")), (true.into(), false.into()));
     assert_eq!((hint("fork", "readOnlyHint"), hint("fork", "destructiveHint")), (false.into(), false.into()));
+}
+
+#[test]
+fn a_client_is_offered_only_the_tools_that_were_chosen() {
+    let mut client = Client::start(&["--tools", "read_file,bash"]);
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bash", "read_file"]);
+    // There is nothing that makes a second sandbox.
+    assert!(tools.iter().all(|tool| tool["inputSchema"]["properties"].get("sandbox").is_none()), "{listed}");
+    assert_eq!(client.data("bash", json!({ "command": "echo hi" }))["stdout"], "hi\n");
+    let error = client.refused("tools/call", json!({ "name": "write_file", "arguments": {} }));
+    assert_eq!(error["message"], "there is no tool `write_file`");
+    let instructions = client.hello["instructions"].as_str().unwrap();
+    let unknown = TOOLS.iter().find(|tool| !names.contains(tool) && instructions.contains(&format!("`{tool}`")));
+    assert_eq!(unknown, None, "{instructions}");
+    let numbers: Vec<u32> = instructions.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
+    assert_eq!(numbers, (1..=9).collect::<Vec<_>>(), "{instructions}");
+}
+
+#[test]
+fn an_unknown_tool_cannot_be_chosen() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = sandlite(&["mcp", "--tools", "bash,rm"], directory.path()).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.starts_with("error: unknown tool `rm`: choose from bash, python, read_file, "), "{error}");
+    assert_eq!(output.status.code(), Some(125));
+}
+
+#[test]
+fn sandboxes_are_listed_and_dropped() {
+    let mut client = Client::start(&[]);
+    client.data("fork", json!({ "name": "b" }));
+    client.data("fork", json!({ "name": "a" }));
+    assert_eq!(client.data("list_sandboxes", json!({}))["sandboxes"], json!(["main", "a", "b"]));
+    assert_eq!(client.data("drop_sandbox", json!({ "name": "a" }))["dropped"], "a");
+    assert_eq!(client.data("list_sandboxes", json!({}))["sandboxes"], json!(["main", "b"]));
+    let gone = client.call("bash", json!({ "command": "true", "sandbox": "a" }));
+    assert_eq!((gone["isError"].clone(), text(&gone)), (true.into(), "error: there is no sandbox `a`\nhint: there are main, b"));
+    assert_eq!(client.call("drop_sandbox", json!({ "name": "main" }))["isError"], true);
+    assert_eq!(client.call("drop_sandbox", json!({ "name": "a" }))["isError"], true);
 }
 
 #[test]

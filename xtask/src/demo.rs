@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{cargo, run, step, target};
-use crate::{Outcome, guests};
+use crate::{Outcome, dist, guests};
 
 /// `cargo xtask demo`.
 pub(crate) fn run_demo() -> Outcome {
     guests::build()?;
     step("building sandlite");
     run(cargo().args(["build", "--release", "--quiet"]), "install Rust with rustup")?;
-    let tour = Tour::new()?;
+    let sandlite = dist::assemble(&target().join("release/sandlite"), &target().join("dist"))?;
+    let tour = Tour::new(sandlite)?;
     tour.take()
 }
 
@@ -22,13 +23,13 @@ struct Tour {
 }
 
 impl Tour {
-    fn new() -> crate::Fallible<Self> {
+    fn new(sandlite: PathBuf) -> crate::Fallible<Self> {
         let directory = target().join("demo");
         if directory.exists() {
             fs::remove_dir_all(&directory)?;
         }
         fs::create_dir_all(&directory)?;
-        Ok(Self { sandlite: target().join("release/sandlite"), directory })
+        Ok(Self { sandlite, directory })
     }
 
     fn take(&self) -> Outcome {

@@ -104,7 +104,7 @@ fn install_target() -> crate::Outcome {
     })
 }
 
-fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(6))?;
     writer.write_all(bytes)?;
     writer.finish()

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod cpython_tests;
 mod demo;
+mod dist;
 mod guests;
 mod record;
 mod run;
@@ -26,6 +27,7 @@ Usage: cargo xtask <command>
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: and install the scientific Python for the tests of it)
   wheel     build the Python package, with the guests inside
+  dist      build the program with its guests compiled beside it: target/dist
   attack    the long forms of what the tests attack briefly
   bench     measure: what a command costs, what a preset costs
   cpython-tests [PART]…
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
+        "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {

@@ -1,7 +1,6 @@
 //! The verbs of `fs` that change or copy: `put`, `get`, `rm`, `mkdir`, `mv`, `cp`.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -42,7 +41,7 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
 
 pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: &Printer) -> anyhow::Result<()> {
     if host == Some(Path::new("-")) {
-        sandbox.fs().read_to(guest, io::stdout().lock())?;
+        sandbox.fs().read_to(guest, printer.out())?;
         return Ok(());
     }
     let name = super::name_of(guest);

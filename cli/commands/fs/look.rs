@@ -1,13 +1,11 @@
 //! The verbs of `fs` that only look: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
 
-use std::io;
-
 use runtime::actions::{DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 use runtime::{FileType, Sandbox, Stat};
 use serde_json::{Value, json};
 
 use crate::args::{Find, Kind};
-use crate::printer::{Colour, Printer};
+use crate::printer::{Colour, Printer, add_text};
 use crate::time;
 
 pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -> anyhow::Result<()> {
@@ -43,13 +41,14 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
 
 pub(super) fn cat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
     if !printer.is_json() && !printer.tames() {
-        sandbox.fs().read_to(path, io::stdout().lock())?;
+        sandbox.fs().read_to(path, printer.out())?;
         return Ok(());
     }
     let content = sandbox.fs().read(path)?;
     if printer.is_json() {
-        let text = String::from_utf8_lossy(&content);
-        printer.json(&json!({ "path": path, "content": text, "bytes": content.len() }));
+        let mut value = json!({ "path": path, "bytes": content.len() });
+        add_text(&mut value, "content", &content);
+        printer.json(&value);
         return Ok(());
     }
     Ok(printer.bytes(&content)?)

@@ -237,11 +237,22 @@ def execute(options, program):
     if mode == "stdin":
         sys.argv = [value, *options.rest]
         _prepend(options, "")
+        if value != "-" and sys.stdin.isatty():
+            return _converse(_main_module(importlib.machinery.BuiltinImporter))
         source = sys.stdin.buffer.read()
         linecache.cache["<stdin>"] = (len(source), None, source.decode("utf-8", "replace").splitlines(True), "<stdin>")
         exec(compile(source, "<stdin>", "exec", dont_inherit=True), _main_module(importlib.machinery.BuiltinImporter))
         return 0
     return _run_script(options, program)
+
+
+def _converse(names):
+    """The prompt of `python3` on a terminal."""
+    import code
+
+    version = f"Python {sys.version} on {sys.platform}"
+    code.interact(f'{version}\nType "help", "copyright", "credits" or "license" for more information.', None, names, "")
+    return 0
 
 
 def run_source(code, filename, names, echo):

@@ -1,5 +1,7 @@
 //! `history`: what was done, in lists and row by row.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +87,18 @@ pub struct HistoryRow {
     pub stdout: Option<String>,
     /// Its standard error, when one row is shown.
     pub stderr: Option<String>,
+    /// The bytes of its standard output in base64, if they are not UTF-8 and the caller is a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout_base64: Option<String>,
+    /// The bytes of its standard error in base64, if they are not UTF-8 and the caller is a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr_base64: Option<String>,
+    /// What it used, if the caller is a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Value>,
+    /// What it was given, as recorded, if the caller is a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
 }
 
 impl Request for History {
@@ -182,10 +196,36 @@ fn row(run: Run, longest: usize, most_changes: usize) -> HistoryRow {
         output_pruned: run.output_pruned,
         stdout: None,
         stderr: None,
+        stdout_base64: None,
+        stderr_base64: None,
+        usage: None,
+        parameters: None,
     }
 }
 
 impl HistoryRow {
+    /// A run with everything that was recorded of it, for a program. Its output is there only if `output` says so.
+    #[must_use]
+    pub fn whole(mut run: Run, output: bool) -> Self {
+        let (stdout, stderr) = (std::mem::take(&mut run.stdout), std::mem::take(&mut run.stderr));
+        let (usage, parameters) = (run.usage.take(), run.parameters.take());
+        let text = |bytes: &[u8]| output.then(|| String::from_utf8_lossy(bytes).into_owned());
+        let base64 = |bytes: &[u8]| (output && std::str::from_utf8(bytes).is_err()).then(|| STANDARD.encode(bytes));
+        Self {
+            stdout: text(&stdout),
+            stderr: text(&stderr),
+            stdout_base64: base64(&stdout),
+            stderr_base64: base64(&stderr),
+            usage,
+            parameters,
+            changes: match run.changes.take() {
+                Some(Value::Array(changes)) => changes,
+                _ => Vec::new(),
+            },
+            ..row(run, usize::MAX, 0)
+        }
+    }
+
     // What it takes in an answer: as text and as data.
     fn bytes(&self) -> usize {
         let texts = [Some(&self.command), self.limit.as_ref(), self.error.as_ref()];

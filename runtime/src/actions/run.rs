@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use presets::{Overrides, WallTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Context, Request};
-use crate::{Command, Error, ExitStatus, LimitReached, Output, Sandbox, Usage};
+use crate::{Command, Error, ExitStatus, LimitReached, Output, RESTARTED, Sandbox, Usage};
 
 /// Bytes of each stream that an answer for a model has; the rest is in the history.
 const KEPT_START: usize = 40 << 10;
@@ -130,6 +132,12 @@ pub struct Ran {
     pub stdout: String,
     /// What it wrote to standard error.
     pub stderr: String,
+    /// The bytes of standard output in base64, if they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout_base64: Option<String>,
+    /// The bytes of standard error in base64, if they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr_base64: Option<String>,
     /// Whether something it wrote is missing here.
     pub truncated: bool,
     /// The limit that stopped it.
@@ -188,7 +196,7 @@ impl Ran {
             notes.push("there was more output than the limit keeps: write it to a file and read the part you need".to_owned());
         }
         if output.restarted {
-            notes.push("the session's Python is a new one: what earlier calls left in it is gone".to_owned());
+            notes.push(RESTARTED.to_owned());
         }
         if cancelled {
             notes.push("cancelled: this is what was printed until then".to_owned());
@@ -201,6 +209,8 @@ impl Ran {
             exit_code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout_base64: base64_of(&output.stdout),
+            stderr_base64: base64_of(&output.stderr),
             truncated,
             limit: output.status.limit().map(Limit::from),
             cancelled,
@@ -214,6 +224,8 @@ impl Ran {
 
     // Without the middle of long output.
     fn for_model(mut self) -> Self {
+        // A model reads text; the bytes are in the history.
+        (self.stdout_base64, self.stderr_base64) = (None, None);
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
@@ -242,6 +254,10 @@ impl Ran {
         text.truncate(text.trim_end_matches('\n').len());
         text
     }
+}
+
+fn base64_of(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).is_err().then(|| STANDARD.encode(bytes))
 }
 
 // The start says what happened, the end how it ended.

@@ -106,11 +106,25 @@ pub struct KvDelete {
     pub key: String,
 }
 
-/// What became of a key.
+/// What became of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KvDeleted {
-    /// Whether there was such a key.
+    /// Whether there was every key.
     pub found: bool,
+    /// The keys that were deleted.
+    pub deleted: Vec<String>,
+    /// The keys that were not there.
+    pub missing: Vec<String>,
+}
+
+impl KvDeleted {
+    /// What became of some keys, of which these were there.
+    #[must_use]
+    pub fn new(keys: Vec<String>, found: &[bool]) -> Self {
+        let mut found = found.iter();
+        let (deleted, missing): (Vec<_>, Vec<_>) = keys.into_iter().partition(|_| found.next() == Some(&true));
+        Self { found: missing.is_empty(), deleted, missing }
+    }
 }
 
 impl Request for KvDelete {
@@ -120,7 +134,7 @@ impl Request for KvDelete {
         let found = context.sandbox().kv().delete(&self.key)?;
         let key = quoted(&self.key);
         let text = if found { format!("deleted {key}") } else { format!("there was no key `{key}`") };
-        Ok(Answer::new(text, &KvDeleted { found }))
+        Ok(Answer::new(text, &KvDeleted::new(vec![self.key], &[found])))
     }
 }
 

@@ -5,7 +5,7 @@ use sqlite_fs::{NewCall, Outcome, Transaction};
 
 use super::changes::{self, CHANGES_TIME, CHANGES_TIME_OVERDUE};
 use super::recorder::Recorder;
-use crate::run::Output;
+use crate::run::{ExitStatus, Output};
 use crate::tools::{Failure, prefix};
 use crate::vfs::{Scope, View};
 use crate::{Error, LimitReached};
@@ -27,6 +27,11 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
     let code = i32::from(output.status.code());
     let result = json!({ "exitCode": code }).to_string();
     let limit = output.status.limit().map(LimitReached::to_string);
+    // A command that ends by itself is a success, whatever its exit code; one that was stopped is not.
+    let killed = match output.status {
+        ExitStatus::Signaled(signal) => Some(format!("killed by signal {signal}")),
+        ExitStatus::Exited(_) | ExitStatus::Limit(_) => None,
+    };
     let usage = serde_json::to_string(&output.usage).unwrap_or_default();
     let time = if output.is_overdue() { CHANGES_TIME_OVERDUE } else { CHANGES_TIME };
     let changes = changes::json(recorder, scope, view, time)?;
@@ -34,7 +39,7 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
         output.run,
         &Outcome {
             result: Some(&result),
-            error: None,
+            error: limit.as_deref().or(killed.as_deref()),
             stdout: &output.stdout,
             stderr: &output.stderr,
             stdout_truncated: output.stdout_truncated,

@@ -55,9 +55,10 @@ impl Cache {
         fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
     }
 
-    /// The compiled module of a guest, if it is in the cache.
+    /// The compiled module of a guest, if it is in the cache: compiled here, or unpacked from what came with the program.
     pub(super) fn compiled(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
-        self.load(engine, &file_name(engine, guest))
+        let name = file_name(engine, guest);
+        self.load(engine, &name).or_else(|| self.load(engine, &format!("shipped-{name}")))
     }
 
     /// The compiled module of a guest, if it is in the cache or came with the program.

@@ -45,6 +45,8 @@ pub(crate) struct Job {
     pub(crate) fifos: Fifos,
     table: Mutex<Table>,
     over: AtomicBool,
+    /// The first process is to be interrupted: what it waits for is over, and it is told at its next tick.
+    interrupted: AtomicBool,
     alive: Arc<Alive>,
 }
 
@@ -145,6 +147,7 @@ impl Job {
             fifos: Fifos::default(),
             table: Mutex::default(),
             over: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
             alive: Arc::default(),
         })
     }
@@ -220,6 +223,23 @@ impl Job {
         if self.table().kill_others(0) > 0 {
             self.host.interrupt();
         }
+    }
+
+    /// Interrupts the first process, which may go on (`process/python.rs`).
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Release);
+        self.table().wake(FIRST);
+        self.host.interrupt();
+    }
+
+    /// Whether this process is to be interrupted.
+    pub(crate) fn is_interrupted(&self, process: &Process) -> bool {
+        process.pid == FIRST && self.interrupted.load(Ordering::Acquire)
+    }
+
+    /// Notes that it was.
+    pub(crate) fn was_interrupted(&self) {
+        self.interrupted.store(false, Ordering::Release);
     }
 
     /// Ends whatever the first process left behind, and waits until it is gone (T-DOS-05).

@@ -14,7 +14,7 @@ use super::descriptor::{Descriptors, Object, OpenFile};
 use super::reaping::let_go;
 use super::run::{call_entry, call_with_text, finish, instantiate};
 use super::state::{Start, settle_fuel};
-use super::{Ended, Fault, Job, Process, State};
+use super::{Ended, Fault, Job, Process, State, python};
 use crate::host::Prepared;
 use crate::vfs::Device;
 
@@ -110,6 +110,11 @@ fn enter(
                 drop(store);
                 let _ = job.meter.process_died();
                 return Err(Ended::Limit);
+            }
+            if std::mem::take(&mut store.data_mut().interrupted)
+                && let Some(memory) = store.data().memory
+            {
+                python::forget_interrupt(memory.data_mut(&mut store));
             }
             store.set_epoch_deadline(1);
             settle_fuel(store.as_context_mut())?;

@@ -32,6 +32,8 @@ struct PipeState {
     /// A reader found nothing, and nothing was written since.
     is_wanted: bool,
     on_demand: Option<OnDemand>,
+    /// A person types what is read here.
+    is_terminal: bool,
 }
 
 impl PipeState {
@@ -46,6 +48,7 @@ impl PipeState {
             write_opens: opens,
             is_wanted: false,
             on_demand: None,
+            is_terminal: false,
         }
     }
 }
@@ -199,6 +202,16 @@ impl PipeReader {
     /// Is called whenever a reader finds nothing, by the reader itself: it may write, and must not wait.
     pub(crate) fn on_demand(&self, ask: impl Fn() + Send + Sync + 'static) {
         self.0.lock().on_demand = Some(OnDemand(Arc::new(ask)));
+    }
+
+    /// Makes processes take it for a terminal.
+    pub(crate) fn make_terminal(&self) {
+        self.0.lock().is_terminal = true;
+    }
+
+    /// Whether processes take it for a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.0.lock().is_terminal
     }
 }
 

@@ -15,7 +15,7 @@ use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadl
 use super::descriptor::Descriptors;
 use super::reaping::let_go;
 use super::state::{Start, pay_fuel, settle_fuel};
-use super::{Ended, Fault, Job, Pid, Process, State, program, report};
+use super::{Ended, Fault, Job, Pid, Process, State, program, python, report};
 use crate::Error;
 use crate::host::Prepared;
 
@@ -215,6 +215,9 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {
         store.data().check_alive()?;
+        if store.data().job.is_interrupted(&store.data().process) {
+            interrupt(store.as_context_mut());
+        }
         pay_fuel(store.as_context_mut())?;
         Ok(UpdateDeadline::Continue(1))
     });
@@ -226,6 +229,16 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
     let memory = instance.get_memory(&mut store, "memory");
     store.data_mut().memory = memory;
     Ok((store, instance))
+}
+
+// A guest that cannot be interrupted is ended.
+fn interrupt(mut store: StoreContextMut<'_, State>) {
+    store.data().job.was_interrupted();
+    store.data_mut().interrupted = true;
+    let memory = store.data().memory;
+    if !memory.is_some_and(|memory| python::interrupt(memory.data_mut(&mut store))) {
+        store.data().job.stop();
+    }
 }
 
 // An instance is refused when its memory does not fit the budget, or when no slot is free. Its start function may also end it.

@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(crate) told_of_limit: bool,
     /// It wanted memory that the command's limit did not allow.
     pub(crate) memory_refused: bool,
+    /// It was told to raise an exception, and may not have noticed.
+    pub(crate) interrupted: bool,
     memory_held: u64,
     fuel_granted: u64,
     // What of the grant is burnt and paid for.
@@ -80,6 +82,7 @@ impl State {
             memory: None,
             told_of_limit: false,
             memory_refused: false,
+            interrupted: false,
             memory_held: 0,
             fuel_granted: 0,
             fuel_paid: 0,

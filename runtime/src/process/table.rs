@@ -259,6 +259,13 @@ impl Table {
         }
     }
 
+    /// Wakes a process, if it is blocked.
+    pub(crate) fn wake(&self, pid: Pid) {
+        if let Some(entry) = self.entries.get(&pid) {
+            entry.process.wake();
+        }
+    }
+
     /// Tells every process but one to end at once, and answers how many were still running.
     pub(crate) fn kill_others(&self, survivor: Pid) -> usize {
         let running = self.entries.values().filter(|entry| entry.ended.is_none() && entry.process.pid != survivor);

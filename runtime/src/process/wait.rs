@@ -63,6 +63,10 @@ pub(crate) fn block<T>(
         if process.must_end() || job.is_over() {
             return Err(Interruption::End);
         }
+        // What it waits for does not come any more: as if its own time-out had passed.
+        if job.is_interrupted(process) {
+            return Ok(None);
+        }
         if process.has_caught_signal() {
             return Err(Interruption::Signal);
         }

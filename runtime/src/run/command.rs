@@ -47,6 +47,7 @@ pub struct Command {
     pub(crate) cancel: Cancel,
     pub(crate) seed: Option<u64>,
     pub(crate) session: Option<String>,
+    pub(crate) last_status: Option<u8>,
     pub(crate) new_python_of: Option<String>,
     pub(crate) rollback_on_failure: bool,
     pub(crate) stdout: Option<Sink>,
@@ -90,6 +91,7 @@ impl Command {
             cancel: Cancel::default(),
             seed: None,
             session: None,
+            last_status: None,
             new_python_of: None,
             rollback_on_failure: false,
             stdout: None,
@@ -155,6 +157,16 @@ impl Command {
         (self, ChildStdin::new(writer))
     }
 
+    /// Makes programs take the input of [`stdin_pipe`](Self::stdin_pipe) or [`stdin_on_demand`](Self::stdin_on_demand) for a
+    /// terminal, because a person types it: `read -p` and `python3` then prompt.
+    #[must_use]
+    pub fn typed(self) -> Self {
+        if let Stdin::Pipe(reader) = &self.stdin {
+            reader.make_terminal();
+        }
+        self
+    }
+
     /// Makes the run repeatable: processes take turns, time passes only while all of them wait, random bytes come from this
     /// seed. The same command on the same files then gives the same output, files, fuel and peak memory.
     #[must_use]
@@ -172,6 +184,21 @@ impl Command {
         self
     }
 
+    /// Starts a session's shell with this `$?`: for a caller that stopped the command before, which left no status of its own.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Command, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// let session = sandbox.session("terminal")?;
+    /// assert_eq!(session.run(Command::bash("echo $?").last_status(130))?.stdout, b"130\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn last_status(mut self, status: u8) -> Self {
+        self.last_status = Some(status);
+        self
+    }
+
     /// Undoes the command's file changes when it does not succeed; the history row stays.
     #[must_use]
     pub fn rollback_on_failure(mut self) -> Self {
@@ -185,6 +212,15 @@ impl Command {
     pub fn cancel_when(self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
         self.cancel.set_flag(is_wanted);
         self
+    }
+
+    /// The same, but Python code gets a `KeyboardInterrupt` first, and its session keeps its globals if it ends within a second.
+    #[must_use]
+    pub fn interrupt_when(self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
+        if let Program::PythonCode(_) = self.program {
+            self.cancel.interrupt_first();
+        }
+        self.cancel_when(is_wanted)
     }
 
     /// Lets this [`Cancel`] end the command, instead of a new one.

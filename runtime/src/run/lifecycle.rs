@@ -11,7 +11,7 @@ use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
-use super::{Command, ExitStatus, Output, set_variable};
+use super::{Command, ExitStatus, Output, Program, set_variable};
 use crate::clock::{self, GuestClock};
 use crate::defaults::UMASK;
 use crate::history::{self, TURN};
@@ -215,11 +215,19 @@ impl Sandbox {
         command: &Command,
         request: &mut Request,
     ) -> Result<Arc<KeptState>, Error> {
-        let last = transaction.sessions().get(name, session::SHELL)?;
+        let mut last = transaction.sessions().get(name, session::SHELL)?;
         if last.is_some() {
             let new: Vec<_> =
                 command.surroundings.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
             request.env.retain(|variable| new.contains(variable) || variable.starts_with(b"PWD="));
+        }
+        match (command.last_status, &mut last, request.args.get_mut(2)) {
+            (Some(status), Some(state), _) => session::set_status(state, status),
+            // A shell that has no state yet has no options that a failing command could end it with.
+            (Some(status), None, Some(script)) if command.program == Program::BashScript => {
+                script.splice(..0, format!("(exit {status}); ").into_bytes());
+            }
+            _ => {}
         }
         Ok(Arc::new(KeptState::new(last.as_deref(), command.surroundings.cwd.is_some(), self.limits.value.0)))
     }

@@ -26,6 +26,9 @@ pub struct Output {
     pub restarted: bool,
 }
 
+/// What a person is told of a run with [`Output::restarted`].
+pub const RESTARTED: &str = "the session's Python is a new one: what earlier calls left in it is gone";
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -31,6 +31,7 @@ pub struct Builder {
     import: Option<PathBuf>,
     import_digest: Option<String>,
     preset: Preset,
+    custom_limits: Option<Limits>,
     surroundings: Surroundings,
     root_alias: Option<String>,
     files: Vec<(String, Content)>,
@@ -130,6 +131,22 @@ impl Builder {
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
+        self
+    }
+
+    /// What commands may use, in place of a preset: any limits, also wider than those of every preset. Only the owner of a sandbox
+    /// sets them; [`limits`](Self::limits), [`Command::limits`] and callers of tools can only tighten them.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Limits, Sandbox};
+    /// let limits = Limits::parse_custom("base = \"permissive\"\nloop_iterations = 50_000")?;
+    /// let sandbox = Sandbox::builder().custom_limits(limits).open()?;
+    /// assert_eq!(sandbox.bash("n=0; while ((n < 20000)); do ((n += 1)); done; echo $n")?.stdout, b"20000\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn custom_limits(mut self, limits: Limits) -> Self {
+        self.custom_limits = Some(limits);
         self
     }
 
@@ -259,7 +276,8 @@ impl Builder {
         let guest =
             guest.map(|guest| if is_scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest });
         self.surroundings.check()?;
-        let limits = self.preset.limits().tighten(&self.surroundings.overrides)?;
+        let owned = self.custom_limits.map_or_else(|| Ok(self.preset.limits()), Limits::check)?;
+        let limits = owned.tighten(&self.surroundings.overrides)?;
         let tools = Arc::new(Tools::new(self.tools)?);
         let interpreters = Interpreters::new(self.python_idle.unwrap_or(session::IDLE), limits.memory.0);
         let options = options(&limits, self.power_safe, self.database).wait(self.wait.unwrap_or(WAIT));

@@ -8,7 +8,8 @@ use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 use super::Sandbox;
 use super::builder::options;
 use crate::Error;
-use crate::history::Recorder;
+use crate::clock;
+use crate::history::{Recorder, TURN};
 
 /// What a sandbox holds; see [`Sandbox::info`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +123,28 @@ impl Sandbox {
     /// When the database cannot be read.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
         Ok(self.database.check()?)
+    }
+
+    /// Gives the space of deleted files, keys and rows back to the disk, however long that takes, and returns the bytes of the
+    /// database before and after. Waits for a running command; small files are compacted without being asked.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("agent.db");
+    /// let sandbox = sandlite_runtime::Sandbox::builder().database(&path).file("/big", vec![7; 4 << 20]).open()?;
+    /// sandbox.fs().remove("/big")?;
+    /// let (before, after) = sandbox.compact()?;
+    /// assert!(before > 4 << 20 && after < 1 << 20);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database is open for reading only, or the disk has no room for the copy: then it stays as it is.
+    pub fn compact(&self) -> Result<(u64, u64), Error> {
+        self.recorder.settle();
+        let compacted = self.database.compact(Some(clock::now() + TURN))?;
+        Ok((compacted.before, compacted.after))
     }
 
     /// A second sandbox in memory that goes on from here: same files, keys, history, limits and environment.

@@ -145,6 +145,16 @@ impl PythonSession {
         self.sandbox.interpreters.run(&self.sandbox, self.held.name(), command)
     }
 
+    /// Runs a command in this interpreter, but on the files of another sandbox, whose history has its row: for questions that are to
+    /// leave nothing behind, such as what a name could be completed to. The other sandbox has the same host, Python and limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_in(&mut self, sandbox: &Sandbox, command: Command) -> Result<Output, Error> {
+        self.sandbox.interpreters.run(sandbox, self.held.name(), command)
+    }
+
     /// Whether the next call finds what earlier ones left.
     #[must_use]
     pub fn is_live(&self) -> bool {

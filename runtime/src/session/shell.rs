@@ -153,6 +153,17 @@ impl fmt::Debug for Session {
     }
 }
 
+/// Changes the `$?` of a shell's state: of several records about one thing, the last one counts.
+pub(crate) fn set_status(state: &mut Vec<u8>, status: u8) {
+    let status = status.to_string();
+    let words = ["status", &status];
+    state.extend_from_slice(&2u32.to_le_bytes());
+    for word in words {
+        state.extend_from_slice(&u32::try_from(word.len()).unwrap_or(0).to_le_bytes());
+        state.extend_from_slice(word.as_bytes());
+    }
+}
+
 // The guest's form (`guests/shell/src/session.rs`): records of a count and as many strings, each with its length before it. The guest wrote
 // it, so nothing in it is believed.
 fn directory_in(state: &[u8]) -> Option<String> {

@@ -130,16 +130,18 @@ pub(super) fn fdstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault
         _ => types::file_type(metadata::of_file(call, &file)?.kind()),
     };
     let flags = if file.append() { types::FD_APPEND } else { 0 } | if file.nonblocking() { types::FD_NONBLOCK } else { 0 };
-    let mut rights = types::RIGHTS_ALL & !(types::RIGHT_READ | types::RIGHT_WRITE);
+    let mut rights = types::RIGHTS_SEEK | types::RIGHTS_ALL & !(types::RIGHT_READ | types::RIGHT_WRITE);
     if file.readable {
         rights |= types::RIGHT_READ;
     }
     if file.writable {
         rights |= types::RIGHT_WRITE;
     }
-    Ok(call
-        .memory
-        .write(out, &types::fdstat(file_type, u16::try_from(flags).map_err(|_| Errno::OVERFLOW)?, rights | types::RIGHTS_SEEK))?)
+    // Without that right, libc takes a character device for a terminal.
+    if matches!(&file.object, Object::Reader(reader) if reader.is_terminal()) {
+        rights &= !types::RIGHTS_SEEK;
+    }
+    Ok(call.memory.write(out, &types::fdstat(file_type, u16::try_from(flags).map_err(|_| Errno::OVERFLOW)?, rights))?)
 }
 
 /// `fd_fdstat_set_flags`.

@@ -19,6 +19,7 @@ pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Fault> {
         Object::File(held) | Object::Directory(held) => Ok(call.state.job.view.attributes(held.node)?),
         Object::Bytes(bytes) => Ok(made_up(S_IFREG | 0o444, bytes.len() as u64)),
         Object::Device(_) => Ok(made_up(S_IFCHR | 0o666, 0)),
+        Object::Reader(reader) if reader.is_terminal() => Ok(made_up(S_IFCHR | 0o620, 0)),
         Object::Reader(_) | Object::Writer(_) | Object::Both(..) | Object::Capture(_) => Ok(made_up(S_IFIFO | 0o600, 0)),
     }
 }

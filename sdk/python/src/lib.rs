@@ -3,6 +3,18 @@
 //!
 //! What a person sees (types, results, exceptions) is Python, in `python/sandlite`.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::cast_possible_truncation,
+        clippy::missing_errors_doc
+    )
+)]
+
 mod errors;
 mod gate;
 mod host_tools;

@@ -1,17 +1,17 @@
 //! Words for the model: what the sandbox is and how to work in it. The names of the tools come from the table of actions.
 
 use rmcp::ErrorData;
-use rmcp::model::{GetPromptResult, ListPromptsResult, Prompt, PromptMessage, Role};
+use rmcp::model::{GetPromptResult, ListPromptsResult, Prompt, PromptMessage, Role, Tool};
+use runtime::LimitName;
 use runtime::actions::{Permission, quoted};
-use runtime::{LimitName, Sandbox};
 
-use super::tools;
+use super::{Service, tools};
 
 const NAME: &str = "sandbox";
 
 const TEXT: &str = "\
 You have a sandbox: a small Linux-like computer in one file. Nothing in it can reach the network or the user's own files.
-1. {execute} run programs: bash with some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …), and CPython 3.14 with its standard library.
+1. Run programs with {execute}: bash has some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …), Python is CPython 3.14 with its standard library.
 2. Both see the same files. You start in {cwd}; /tmp is yours too. Files stay from call to call.
 3. Each call starts a fresh shell or interpreter. Give the same `session` name to calls that go on where the last one ended: variables,
    functions and `cd` of bash, globals and imports of Python.
@@ -24,16 +24,38 @@ You have a sandbox: a small Linux-like computer in one file. Nothing in it can r
    Give `expected_version` from your last read, so that you never overwrite what you have not seen.
 9. Keep small JSON values (plans, progress, what you have learnt) with {write_values}; find them with {read_values}.
 10. {read_history} lists what was done; with `run` it shows one call's whole output, also what was cut from an answer.
-11. {snapshots} copy the whole sandbox. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
+11. {snapshots} copy the whole sandbox, list the copies and drop them. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
 12. Prefer one script to twenty calls; prefer python for anything with data structures.
 13. Check your work by running it before you say it is done.";
 
-/// What a client is told at the start.
-pub(super) fn instructions(sandbox: &Sandbox) -> String {
-    fill(TEXT, sandbox)
-}
+/// The placeholders for the names of tools, by the right that they need.
+const NAMES: [(&str, Permission); 7] = [
+    ("{execute}", Permission::Execute),
+    ("{read_files}", Permission::ReadFiles),
+    ("{write_files}", Permission::WriteFiles),
+    ("{read_values}", Permission::ReadValues),
+    ("{write_values}", Permission::WriteValues),
+    ("{read_history}", Permission::ReadHistory),
+    ("{snapshots}", Permission::Snapshots),
+];
 
-fn fill(text: &str, sandbox: &Sandbox) -> String {
+/// What a client is told at the start: only of tools that it is offered.
+pub(super) fn instructions(service: &Service) -> String {
+    let (sandbox, offered) = (service.sandboxes().main(), service.tools());
+    let mut text = String::new();
+    let mut number = 0;
+    for item in items() {
+        let Some(item) = with_names(&item, offered) else { continue };
+        match item.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok()) {
+            Some((_, rest)) => {
+                number += 1;
+                text.push_str(&format!("{number}. {rest}"));
+            }
+            None => text.push_str(&item),
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
     let entries = sandbox.limits().entries();
     let value =
         |wanted: LimitName| entries.iter().find(|(name, _)| *name == wanted).map_or_else(String::new, |(_, value)| value.clone());
@@ -41,13 +63,32 @@ fn fill(text: &str, sandbox: &Sandbox) -> String {
         .replace("{wall}", &value(LimitName::Wall))
         .replace("{memory}", &value(LimitName::Memory))
         .replace("{output}", &value(LimitName::Output))
-        .replace("{execute}", &tools::names(Permission::Execute))
-        .replace("{read_files}", &tools::names(Permission::ReadFiles))
-        .replace("{write_files}", &tools::names(Permission::WriteFiles))
-        .replace("{read_values}", &tools::names(Permission::ReadValues))
-        .replace("{write_values}", &tools::names(Permission::WriteValues))
-        .replace("{read_history}", &tools::names(Permission::ReadHistory))
-        .replace("{snapshots}", &tools::names(Permission::Snapshots))
+}
+
+// The numbered items, each with the lines that continue it.
+fn items() -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in TEXT.lines() {
+        match items.last_mut().filter(|_| line.starts_with("   ")) {
+            Some(item) => {
+                item.push('\n');
+                item.push_str(line);
+            }
+            None => items.push(line.to_owned()),
+        }
+    }
+    items
+}
+
+// An item with the names of the tools that it is about; none if one of them is not offered.
+fn with_names(item: &str, offered: &[Tool]) -> Option<String> {
+    let mut text = item.to_owned();
+    for (placeholder, permission) in NAMES.iter().filter(|(placeholder, _)| item.contains(placeholder)) {
+        let names = Some(tools::names(offered, *permission)).filter(|names| !names.is_empty())?;
+        text = text.replace(placeholder, &names);
+    }
+    let mut words = item.split('`').skip(1).step_by(2);
+    words.all(|word| !tools::exists(word) || offered.iter().any(|tool| tool.name == word)).then_some(text)
 }
 
 /// The prompts there are.
@@ -57,10 +98,10 @@ pub(super) fn list() -> ListPromptsResult {
 }
 
 /// One prompt.
-pub(super) fn get(name: &str, sandbox: &Sandbox) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn get(name: &str, service: &Service) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
         return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", quoted(name)), None));
     }
-    let message = PromptMessage::new_text(Role::User, fill(TEXT, sandbox));
+    let message = PromptMessage::new_text(Role::User, instructions(service));
     Ok(GetPromptResult::new(vec![message]).with_description("How to work in the sandbox"))
 }

@@ -82,10 +82,31 @@ impl Sandboxes {
         }
         if others.len() >= MOST && !others.contains_key(&name) {
             return Err(Answer::error(format!(
-                "error: {MOST} sandboxes are the most\nhint: replace one that is no longer needed"
+                "error: {MOST} sandboxes are the most\nhint: drop_sandbox one that is no longer needed, or set replace"
             )));
         }
         Ok(name)
+    }
+
+    /// The names of all sandboxes, the main one first.
+    pub(super) fn names(&self) -> Vec<String> {
+        std::iter::once(MAIN.to_owned()).chain(self.others().keys().cloned()).collect()
+    }
+
+    /// Forgets a sandbox. Its file is removed when the calls that use it have ended.
+    pub(super) fn drop(&self, name: &str) -> Result<(), Answer> {
+        if name == MAIN {
+            return Err(Answer::error(format!("error: `{MAIN}` cannot be dropped: it is the user's own sandbox")));
+        }
+        let dropped = self.others().remove(name);
+        match dropped {
+            // Outside the lock: closing a database takes a while.
+            Some(dropped) => {
+                drop(dropped);
+                Ok(())
+            }
+            None => self.get(Some(name)).map(drop),
+        }
     }
 
     /// Forgets every sandbox but the main one, and removes their files: the end of the service.
@@ -113,7 +134,7 @@ impl Sandboxes {
     /// A sandbox filled from a snapshot: its rows are checked and copied.
     pub(super) fn import(&self, snapshot: &Path, asked: Option<&str>, replace: bool) -> Result<Arc<Named>, Answer> {
         let name = self.free_name(asked, "import", replace)?;
-        let builder = Sandbox::builder().host(&self.settings.host).preset(self.settings.preset);
+        let builder = Sandbox::builder().host(&self.settings.host).custom_limits(self.settings.limits.clone());
         let file = TemporaryDatabase(self.new_file("db")?);
         let sandbox = builder.database(&file.0).import(snapshot).open()?;
         Ok(self.add(name, sandbox, file))

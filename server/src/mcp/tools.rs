@@ -8,11 +8,12 @@ mod snapshots;
 use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use runtime::actions::{Action, Audience, Context, Effect, actions};
+use runtime::actions::{Action, Audience, Context, Effect, Permission, actions, quoted};
 use serde_json::{Value, json};
 
 use super::Service;
 use super::sandboxes::Named;
+use crate::Error;
 
 pub(super) use call::call;
 
@@ -27,23 +28,42 @@ fn in_sandboxes() -> impl Iterator<Item = &'static Action<Context>> {
     actions().iter().filter(|action| action.audience == Audience::Models)
 }
 
-/// Every tool.
-pub(super) fn all() -> Vec<Tool> {
-    in_sandboxes().map(tool).chain(snapshots::ACTIONS.iter().map(tool)).collect()
+/// Every tool with the right that it needs.
+fn rights() -> impl Iterator<Item = (Permission, &'static str)> {
+    let in_sandboxes = in_sandboxes().map(|action| (action.permission, action.name));
+    in_sandboxes.chain(snapshots::ACTIONS.iter().map(|action| (action.permission, action.name)))
 }
 
-/// Names of tools that need a right, as a sentence lists them.
-pub(super) fn names(permission: runtime::actions::Permission) -> String {
-    let in_sandboxes = in_sandboxes().map(|action| (action.permission, action.name));
-    let all = in_sandboxes.chain(snapshots::ACTIONS.iter().map(|action| (action.permission, action.name)));
-    let names: Vec<String> = all.filter(|(needed, _)| *needed == permission).map(|(_, name)| format!("`{name}`")).collect();
+/// The tools of these names, in the order of the table; every tool without names.
+pub(super) fn chosen(names: Option<&[String]>) -> Result<Vec<Tool>, Error> {
+    if let Some(unknown) = names.into_iter().flatten().find(|name| !rights().any(|(_, known)| known == *name)) {
+        let known = rights().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+        return Err(Error::UnknownTool { name: quoted(unknown), known });
+    }
+    let is_chosen = |name: &str| names.is_none_or(|names| names.iter().any(|chosen| chosen == name));
+    // Without a tool that makes sandboxes there is only the one.
+    let makes_sandboxes = is_chosen("fork") || is_chosen("import_snapshot");
+    let in_sandboxes = in_sandboxes().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
+    let own = snapshots::ACTIONS.iter().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
+    Ok(in_sandboxes.chain(own).collect())
+}
+
+/// Names of offered tools that need a right, as a sentence lists them.
+pub(super) fn names(offered: &[Tool], permission: Permission) -> String {
+    let names = rights().filter(|(needed, name)| *needed == permission && offered.iter().any(|tool| tool.name == *name));
+    let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         _ => names.concat(),
     }
 }
 
-fn tool<C: 'static>(action: &Action<C>) -> Tool {
+/// Whether there is a tool of this name, offered or not.
+pub(super) fn exists(name: &str) -> bool {
+    rights().any(|(_, known)| known == name)
+}
+
+fn tool<C: 'static>(action: &Action<C>, takes_sandbox: bool) -> Tool {
     let annotations = ToolAnnotations::with_title(action.title)
         .read_only(action.effect == Effect::Reads)
         .destructive(action.effect == Effect::Changes)
@@ -51,10 +71,12 @@ fn tool<C: 'static>(action: &Action<C>) -> Tool {
         .open_world(false);
     let mut input = object((action.input)());
     // Every tool can be given another sandbox.
-    input.entry("properties").or_insert_with(|| json!({}))["sandbox"] = json!({
-        "type": "string",
-        "description": "The name of a sandbox, as `fork` or `import_snapshot` returned it; defaults to `main`.",
-    });
+    if takes_sandbox {
+        input.entry("properties").or_insert_with(|| json!({}))["sandbox"] = json!({
+            "type": "string",
+            "description": "The name of a sandbox, as `fork` or `import_snapshot` returned it; defaults to `main`.",
+        });
+    }
     let mut tool = Tool::new(action.name, action.description, Arc::new(input));
     tool.title = Some(action.title.to_owned());
     tool.output_schema = Some(Arc::new(object((action.output)())));

@@ -6,6 +6,7 @@ use rusqlite::config::DbConfig;
 
 use super::{FREED_LOOK, Store};
 use crate::clock;
+use crate::error::Error;
 
 impl Store {
     /// Whether the file has at least `free` bytes of free pages and less than those, and than `rest`, of others. Counts only
@@ -31,6 +32,24 @@ impl Store {
         let _ = self.connection.execute_batch("VACUUM");
         let interrupter = self.interrupter.clone();
         let _ = self.patience.watch(&mut self.connection, move || interrupter.stops_statement());
+    }
+
+    /// The same, however long it takes, and with the log emptied.
+    pub(crate) fn compact(&mut self) -> Result<(), Error> {
+        let interrupter = self.interrupter.clone();
+        self.connection.progress_handler(1000, Some(move || interrupter.stops_statement()))?;
+        let compacted = self.connection.execute_batch("VACUUM");
+        let interrupter = self.interrupter.clone();
+        self.patience.watch(&mut self.connection, move || interrupter.stops_statement())?;
+        self.empty_log();
+        self.freed_bytes = 0;
+        Ok(compacted?)
+    }
+
+    /// Bytes of all pages, free ones too.
+    pub(crate) fn page_bytes(&self) -> Result<u64, Error> {
+        let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        Ok(self.connection.query_row(bytes, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
     /// Whether the log is left beside the file when it is closed, instead of being copied into it.

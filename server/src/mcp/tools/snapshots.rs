@@ -1,4 +1,4 @@
-//! `export_snapshot`, `import_snapshot` and `fork`.
+//! `export_snapshot`, `import_snapshot`, `fork`, `list_sandboxes` and `drop_sandbox`.
 
 #![expect(clippy::disallowed_methods, reason = "a snapshot leaves and arrives as a file")]
 
@@ -13,10 +13,12 @@ use super::super::sandboxes::Named;
 use super::Place;
 
 /// The actions that need more than one sandbox.
-pub(super) static ACTIONS: [Action<Place>; 3] = [
+pub(super) static ACTIONS: [Action<Place>; 5] = [
     Action::new::<Export>("export_snapshot", "Save everything", EXPORT, Effect::Adds, Permission::Snapshots),
     Action::new::<Import>("import_snapshot", "Open a snapshot", IMPORT, Effect::Adds, Permission::Snapshots),
     Action::new::<Fork>("fork", "Fork the sandbox", FORK, Effect::Adds, Permission::Snapshots),
+    Action::new::<List>("list_sandboxes", "List the sandboxes", LIST, Effect::Reads, Permission::Snapshots),
+    Action::new::<Drop>("drop_sandbox", "Drop a sandbox", DROP, Effect::Changes, Permission::Snapshots),
 ];
 
 const EXPORT: &str =
@@ -24,6 +26,9 @@ const EXPORT: &str =
 const IMPORT: &str = "Opens a snapshot as another sandbox and returns its name, to be given as `sandbox` to the other tools. The current one stays.";
 const FORK: &str = "Creates an independent copy of the sandbox and returns its name, to be given as `sandbox` to the other tools. \
 Forks are gone when the server ends: export_snapshot keeps one.";
+
+const LIST: &str = "Lists the sandboxes there are: `main`, forks and opened snapshots.";
+const DROP: &str = "Drops a fork or an opened snapshot with everything in it. `main` cannot be dropped.";
 
 /// The largest snapshot whose bytes are part of an answer.
 const INLINE: u64 = 8 << 20;
@@ -166,5 +171,51 @@ impl Request<Place> for Fork {
     fn run(self, place: &Place) -> Result<Answer, Error> {
         let fork = place.service.sandboxes().fork(&place.named.sandbox, self.name.as_deref(), self.replace);
         Ok(fork.map_or_else(|refused| refused, |fork| Opened::answer(&fork)))
+    }
+}
+
+/// Nothing to say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {}
+
+/// The sandboxes there are.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Listed {
+    /// Their names, to be given as `sandbox` to the other tools; `main` first.
+    sandboxes: Vec<String>,
+}
+
+impl Request<Place> for List {
+    type Data = Listed;
+
+    fn run(self, place: &Place) -> Result<Answer, Error> {
+        let sandboxes = place.service.sandboxes().names();
+        Ok(Answer::new(sandboxes.join("\n"), &Listed { sandboxes }))
+    }
+}
+
+/// Which sandbox to drop.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Drop {
+    /// Its name, as `fork`, `import_snapshot` or `list_sandboxes` returned it.
+    name: String,
+}
+
+/// A sandbox that is gone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Dropped {
+    /// The name that it had.
+    dropped: String,
+}
+
+impl Request<Place> for Drop {
+    type Data = Dropped;
+
+    fn run(self, place: &Place) -> Result<Answer, Error> {
+        let dropped = place.service.sandboxes().drop(&self.name);
+        Ok(dropped
+            .map_or_else(|refused| refused, |()| Answer::new(format!("dropped {}", self.name), &Dropped { dropped: self.name })))
     }
 }

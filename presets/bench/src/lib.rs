@@ -8,6 +8,18 @@
 //! # Ok::<(), runtime::Error>(())
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::cast_possible_truncation,
+        clippy::missing_errors_doc
+    )
+)]
+
 mod chart;
 mod measure;
 mod report;

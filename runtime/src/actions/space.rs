@@ -1,0 +1,42 @@
+//! `compact`: free space goes back to the disk.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Context, Request};
+use crate::{Error, Sandbox};
+
+/// Takes no arguments.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compact {}
+
+/// How large the database is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Compacted {
+    /// Its bytes before.
+    pub before_bytes: u64,
+    /// Its bytes after.
+    pub after_bytes: u64,
+}
+
+impl Compact {
+    /// Compacts the database.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::compact`].
+    pub fn compact(self, sandbox: &Sandbox) -> Result<Compacted, Error> {
+        let (before_bytes, after_bytes) = sandbox.compact()?;
+        Ok(Compacted { before_bytes, after_bytes })
+    }
+}
+
+impl Request for Compact {
+    type Data = Compacted;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let compacted = self.compact(context.sandbox())?;
+        Ok(Answer::new(format!("{} bytes before, {} after", compacted.before_bytes, compacted.after_bytes), &compacted))
+    }
+}

@@ -1,0 +1,102 @@
+//! What a file is that is not one of ours, in words for whoever named it by mistake.
+//!
+//! Looks at the beginning of the file and at nothing else; whether it can be opened is for SQLite to say.
+
+#![expect(clippy::disallowed_methods, reason = "the beginning of a file tells what it is")]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+/// Bytes that are looked at.
+const BEGINNING: u64 = 512;
+/// Tables that are named, and the longest name that is shown.
+const TABLES: usize = 3;
+const NAME: usize = 40;
+
+/// How files of well-known kinds begin.
+const KINDS: [(&[u8], &str); 9] = [
+    (b"SQLite format 3\0", "it is an SQLite database with a damaged header"),
+    (b"\x1f\x8b", "it is a gzip archive"),
+    (b"\xfd7zXZ\0", "it is an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "it is a Zstandard archive"),
+    (b"PK\x03\x04", "it is a zip archive"),
+    (b"\x7fELF", "it is a program"),
+    (b"\0asm", "it is a WebAssembly module"),
+    (b"%PDF-", "it is a PDF document"),
+    (b"\x89PNG", "it is a PNG image"),
+];
+
+/// Returns what a file is that SQLite does not take for a database.
+pub(crate) fn file(path: &Path) -> String {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    let is_text = |c: char| !c.is_control() || c.is_ascii_whitespace();
+    // A character may be cut in two at the end of what was read.
+    let text = match std::str::from_utf8(&beginning) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&beginning[..error.valid_up_to()]).ok(),
+        Err(_) => None,
+    };
+    let known = KINDS.iter().find(|(start, _)| beginning.starts_with(start)).map(|(_, kind)| *kind);
+    match (known, text) {
+        (Some(kind), _) => kind,
+        (None, Some(text)) if read.is_ok() && text.chars().all(is_text) => "it is a text file",
+        _ => "it is not an SQLite database",
+    }
+    .to_owned()
+}
+
+/// Returns what a SQLite database is whose application id is not ours.
+pub(crate) fn database(connection: &Connection) -> rusqlite::Result<String> {
+    let mut query = connection.prepare("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY rowid LIMIT ?1")?;
+    let names: Vec<String> =
+        query.query_map([TABLES as i64 + 1], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<_>>()?;
+    let of_agentfs = "SELECT count(*)=2 FROM sqlite_schema WHERE type='table' AND name IN ('fs_inode', 'fs_dentry')";
+    if connection.query_row(of_agentfs, [], |row| row.get(0))? {
+        return Ok("it is a database of AgentFS or LocalSandbox".to_owned());
+    }
+    let shown = |name: &String| format!("`{}`", name.chars().filter(|c| !c.is_control()).take(NAME).collect::<String>());
+    let listed: Vec<String> = names.iter().take(TABLES).map(shown).collect();
+    let more = if names.len() > TABLES { ", …" } else { "" };
+    Ok(match listed.len() {
+        0 => "it is an SQLite database of another program".to_owned(),
+        1 => format!("it is an SQLite database of another program, with the table {}", listed.concat()),
+        _ => format!("it is an SQLite database of another program, with the tables {}{more}", listed.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let check = |content: &[u8], expected: &str| {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(file(&path), expected, "{content:?}");
+        };
+        check(b"notes\nof mine\n", "it is a text file");
+        check(&"é".repeat(300).as_bytes()[..511], "it is a text file");
+        check(b"\x1f\x8b\x08\0", "it is a gzip archive");
+        check(b"SQLite format 3\0????", "it is an SQLite database with a damaged header");
+        check(b"\x01\x02\xff", "it is not an SQLite database");
+    }
+
+    #[test]
+    fn a_database_is_known_by_its_tables() {
+        let connection = Connection::open_in_memory().unwrap();
+        let check = |expected: &str| assert_eq!(database(&connection).unwrap(), expected);
+        check("it is an SQLite database of another program");
+        connection.execute_batch("CREATE TABLE \"moz\n_places\"(x)").unwrap();
+        check("it is an SQLite database of another program, with the table `moz_places`");
+        connection.execute_batch("CREATE TABLE b(x); CREATE TABLE c(x); CREATE TABLE d(x)").unwrap();
+        check("it is an SQLite database of another program, with the tables `moz_places`, `b`, `c`, …");
+        connection.execute_batch("CREATE TABLE fs_inode(x); CREATE TABLE fs_dentry(x)").unwrap();
+        check("it is a database of AgentFS or LocalSandbox");
+    }
+}
