@@ -3,6 +3,7 @@
 mod files;
 mod limits;
 mod run;
+mod versions;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
+pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -74,6 +76,9 @@ pub(crate) struct Global {
     /// Wait for another process that has the file open
     #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
     pub(crate) wait: WallTime,
+    /// Look at a past version: a run's number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a throw-away copy
+    #[arg(long, global = true, value_name = "VERSION", help_heading = "Global options")]
+    pub(crate) at: Option<String>,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -96,6 +101,20 @@ pub(crate) enum Verb {
     Kv(Kv),
     /// List what ran, newest first
     History(History),
+    /// List the versions of the sandbox, newest first
+    Log(Log),
+    /// Compare the files of two versions; exits with 1 if they differ
+    Diff(Diff),
+    /// Bring everything back to what it was before the last changing runs
+    Undo(Undo),
+    /// Bring everything, or some paths, back to what it was at a version
+    Restore(Restore),
+    /// Name the present version
+    Checkpoint(Checkpoint),
+    /// List the checkpoints
+    Checkpoints,
+    /// Drop old versions
+    Prune(Prune),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

@@ -22,6 +22,7 @@ mod pip;
 mod presets;
 mod python;
 pub(crate) mod run;
+mod versions;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -49,6 +50,13 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Fs(files) => fs::run(global, files, printer),
         Verb::Kv(kv) => kv::run(global, kv, printer),
         Verb::History(history) => history::run(global, history, printer),
+        Verb::Log(log) => versions::log(global, log, printer),
+        Verb::Diff(diff) => versions::diff(global, diff, printer),
+        Verb::Undo(undo) => versions::undo(global, undo, printer),
+        Verb::Restore(restore) => versions::restore(global, restore, printer),
+        Verb::Checkpoint(checkpoint) => versions::checkpoint(global, checkpoint, printer),
+        Verb::Checkpoints => versions::checkpoints(global, printer),
+        Verb::Prune(prune) => versions::prune(global, prune, printer),
         Verb::Export(export) => export::run(global, export, printer),
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),
@@ -104,17 +112,25 @@ fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     if database(global).is_none() {
         return Err(no_sandbox());
     }
-    Ok(builder(global, printer).open()?)
+    at(global, builder(global, printer).open()?)
+}
+
+/// The sandbox at the version that the options name.
+pub(crate) fn at(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
+    Ok(match &global.at {
+        Some(version) => sandbox.at(version)?,
+        None => sandbox,
+    })
 }
 
 /// The sandbox of a verb that changes what is there.
 fn existing(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
-    Ok(known(global, printer)?.open()?)
+    at(global, known(global, printer)?.open()?)
 }
 
 /// The sandbox of a verb that only looks: nothing is written, and whoever is working in it is not disturbed.
 fn looking(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
-    Ok(known(global, printer)?.read_only().open()?)
+    at(global, known(global, printer)?.read_only().open()?)
 }
 
 fn known(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {

@@ -15,7 +15,7 @@ use crate::printer::Printer;
 /// Runs a command and tells how it went.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
-    let sandbox = with_places(super::builder(global, printer), options)?.open_for(&command)?;
+    let sandbox = super::at(global, with_places(super::builder(global, printer), options)?.open_for(&command)?)?;
     let mut command = input::feed(with_options(command, options), options.stdin.as_deref())?;
     if !printer.is_json() {
         command = passed_on(command, options, printer);

@@ -87,10 +87,7 @@ impl Sandbox {
     ///
     /// Returns [`Error::Invalid`] if there is no such version, or an error if the database cannot be read.
     pub fn fork_at(&self, reference: &str) -> Result<Self, Error> {
-        let version = self.versions().resolve(reference)?;
-        let fork = self.fork()?;
-        fork.versions().bring_back(&version, &[], "fork_at")?;
-        Ok(fork)
+        self.at(reference)?.fork()
     }
 }
 

@@ -82,8 +82,8 @@ impl Sandbox {
         mut command: Command,
         start: impl FnOnce(&Arc<Job>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Output, Error> {
-        if let Some(version) = self.at {
-            return self.fork_at(&format!("v{version}"))?.run_with(command, start);
+        if self.at.is_some() {
+            return self.fork()?.run_with(command, start);
         }
         let limits = self.admit(&command)?;
         let mut request = self.request(&command);

@@ -178,7 +178,12 @@ impl Sandbox {
         let database = self.database.fork(options)?;
         let interpreters = self.interpreters.none();
         let import_notes = Arc::default();
-        Ok(Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() })
+        let fork =
+            Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
+        if let Some(version) = self.at {
+            fork.versions().restore(&format!("v{version}"), &[])?;
+        }
+        Ok(fork)
     }
 
     /// What was left out or changed when the sandbox was filled from a snapshot ([`Builder::import`](crate::Builder::import)),
@@ -219,6 +224,9 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
+        if self.at.is_some() {
+            return self.fork()?.digest(export);
+        }
         self.recorder.settle();
         Ok(self.database.digest(export)?)
     }
@@ -229,6 +237,9 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
+        if self.at.is_some() {
+            return self.fork()?.export_with(path, export);
+        }
         self.recorder.settle();
         Ok(self.database.export(path.as_ref(), export)?)
     }

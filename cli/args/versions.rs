@@ -1,0 +1,83 @@
+//! The words of the verbs about versions.
+
+use clap::Args as ClapArgs;
+use runtime::{ByteSize, WallTime};
+
+const REFERENCES: &str = "\
+A version is named by the number of the run that made it, HEAD (the newest), HEAD~3 (three versions before),
+a checkpoint, or a time: '@{2 hours ago}', '@{2026-01-31T12:00}'.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db log                    every run that changed something, newest first
+  sandlite --db agent.db log /src -n 5          the last five that changed /src")]
+pub(crate) struct Log {
+    /// List only versions that changed this path or something below it
+    pub(crate) path: Option<String>,
+    /// Maximum number of versions to list
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REFERENCES)]
+pub(crate) struct Diff {
+    /// The older version
+    pub(crate) from: String,
+    /// The newer version (defaults to HEAD), then the paths to compare
+    #[arg(value_name = "[VERSION] [PATH]...")]
+    pub(crate) rest: Vec<String>,
+    /// Print the number of added and removed lines per file
+    #[arg(long, conflicts_with = "name_only")]
+    pub(crate) stat: bool,
+    /// Print the names of the files that differ
+    #[arg(long)]
+    pub(crate) name_only: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Undo {
+    /// How many changing runs to undo
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+    /// Print what would change and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REFERENCES)]
+pub(crate) struct Restore {
+    /// The version to bring back
+    pub(crate) version: String,
+    /// Bring back only these paths and what is below them
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Print what would change and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Checkpoint {
+    /// The name, which no other checkpoint has
+    pub(crate) name: String,
+    /// What to remember about it
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Prune {
+    /// Keep at most so many versions
+    #[arg(long, value_name = "N")]
+    pub(crate) keep_runs: Option<u64>,
+    /// Keep versions younger than this: 30d, 12h
+    #[arg(long, value_name = "AGE")]
+    pub(crate) keep_age: Option<WallTime>,
+    /// Keep at most so many bytes of earlier versions: 1GB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) keep_bytes: Option<ByteSize>,
+}

@@ -1,0 +1,87 @@
+//! `sandlite log`, `diff`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune`: the actions of those names.
+
+use runtime::actions::{self, Context};
+use runtime::{DifferenceKind, Sandbox};
+use serde_json::{Value, json};
+
+use crate::args::{Checkpoint, Diff, Global, Log, Prune, Restore, Undo};
+use crate::exit::Code;
+use crate::printer::Printer;
+
+pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Result<Code> {
+    let path = args.path.as_deref().map(super::fs::guest);
+    act(&super::looking(global, printer)?, "log", json!({ "path": path, "limit": args.limit }), printer)
+}
+
+pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = super::looking(global, printer)?;
+    let is_version = |word: &&String| !word.starts_with(['/', '.']) && sandbox.versions().resolve(word).is_ok();
+    let to = args.rest.first().filter(is_version);
+    let paths: Vec<String> = args.rest.iter().skip(usize::from(to.is_some())).map(|path| super::fs::guest(path)).collect();
+    let to = to.map_or("HEAD", String::as_str);
+    if printer.is_json() {
+        let arguments = json!({ "from": args.from, "to": to, "paths": paths, "names_only": args.name_only || args.stat });
+        return act(&sandbox, "diff", arguments, printer);
+    }
+    let compared = sandbox.versions().compare(&args.from, to, &paths)?;
+    if args.name_only || args.stat {
+        for one in &compared.differences {
+            let counts = if args.stat { compared.line_counts(one) } else { None };
+            let mark = match one.kind {
+                DifferenceKind::Added => 'A',
+                DifferenceKind::Modified => 'M',
+                DifferenceKind::Mode => 'm',
+                DifferenceKind::Deleted => 'D',
+            };
+            let lines = match counts {
+                Some((added, removed)) => format!("  +{added} -{removed}"),
+                None if args.stat && !one.is_directory => format!("  {} -> {} bytes", one.old_size, one.new_size),
+                None => String::new(),
+            };
+            printer.line(&format!("{mark} {}{lines}", printer.foreign(&one.path)));
+        }
+    } else {
+        for line in compared.patch().lines() {
+            printer.line(&printer.foreign(line));
+        }
+    }
+    Ok(if compared.differences.is_empty() { Code::Success } else { Code::Failure })
+}
+
+pub(crate) fn undo(global: &Global, args: &Undo, printer: &Printer) -> anyhow::Result<Code> {
+    act(&super::existing(global, printer)?, "undo", json!({ "runs": args.runs, "dry_run": args.dry_run }), printer)
+}
+
+pub(crate) fn restore(global: &Global, args: &Restore, printer: &Printer) -> anyhow::Result<Code> {
+    let paths: Vec<String> = args.paths.iter().map(|path| super::fs::guest(path)).collect();
+    let arguments = json!({ "version": args.version, "paths": paths, "dry_run": args.dry_run });
+    act(&super::existing(global, printer)?, "restore", arguments, printer)
+}
+
+pub(crate) fn checkpoint(global: &Global, args: &Checkpoint, printer: &Printer) -> anyhow::Result<Code> {
+    let arguments = json!({ "name": args.name, "message": args.message });
+    act(&super::existing(global, printer)?, "checkpoint", arguments, printer)
+}
+
+pub(crate) fn checkpoints(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
+    act(&super::looking(global, printer)?, "checkpoints", json!({}), printer)
+}
+
+pub(crate) fn prune(global: &Global, args: &Prune, printer: &Printer) -> anyhow::Result<Code> {
+    let seconds = args.keep_age.map(|age| age.0.as_secs());
+    let bytes = args.keep_bytes.map(|bytes| bytes.0);
+    let arguments = json!({ "keep_versions": args.keep_runs, "keep_seconds": seconds, "keep_bytes": bytes });
+    act(&super::existing(global, printer)?, "prune_versions", arguments, printer)
+}
+
+// Performs an action and prints its answer: the data, or the text.
+fn act(sandbox: &Sandbox, name: &str, arguments: Value, printer: &Printer) -> anyhow::Result<Code> {
+    let action = actions::find(name).ok_or_else(|| anyhow::anyhow!("unknown action `{name}`"))?;
+    let answer = action.prepare(arguments)?.run(&Context::new(sandbox.clone()))?;
+    if printer.is_json() {
+        printer.json(&answer.data);
+    } else {
+        answer.text.lines().for_each(|line| printer.line(&printer.foreign(line)));
+    }
+    Ok(if answer.is_error { Code::Failure } else { Code::Success })
+}
