@@ -44,7 +44,7 @@ pub use history::{HistoryFilter, Run};
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
-pub use packages::{Package, Packages};
+pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
