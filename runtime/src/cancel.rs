@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sqlite_fs::Database;
 
-use crate::clock;
 use crate::process::Job;
+use crate::{RunningFiles, clock};
 
 /// Stops a run from anywhere, before or while it runs. Clones stop the same run.
 ///
@@ -57,6 +57,13 @@ impl Cancel {
     pub fn is_killed(&self) -> bool {
         let is_wanted = || lock(&self.0.flag).as_ref().is_some_and(|is_wanted| is_wanted());
         self.0.killed.load(Ordering::Acquire) || is_wanted()
+    }
+
+    /// The files of the command as its programs see them, while it runs.
+    #[must_use]
+    pub fn files(&self) -> Option<RunningFiles> {
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade())?;
+        Some(RunningFiles::new(&job)).filter(|files| !files.is_over())
     }
 
     /// Also stops the run once this returns true. It is called every few milliseconds while the run lasts.

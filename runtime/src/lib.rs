@@ -46,7 +46,7 @@ pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
 pub use presets::{ByteSize, LimitName, Limits, Overrides, Preset, WallTime};
-pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, Stream};
+pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RunningFiles, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{Compat, Entry, Export, FileType, FsError, KeyPage, NewFile, Stat, Violation};

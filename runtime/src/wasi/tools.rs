@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use abi::Errno;
+use serde_json::Value;
 
 use super::call::Call;
+use crate::RunningFiles;
 use crate::history;
 use crate::process::wait::{Waiters, block};
 use crate::process::{Fault, MemoryCharge};
-use crate::tools::{Failure, Prepared, ToolContext};
+use crate::tools::{Failure, InWords, Prepared, ToolContext};
 
 /// Largest arguments.
 const MAX_ARGUMENTS_BYTES: u32 = 4 << 20;
@@ -58,15 +60,29 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     call.state.job.meter.count_commands(1)?;
     let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
     let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
+    let words = call.state.job.tools.in_words(name, arguments).transpose();
+    let arguments = match &words {
+        Ok(Some(InWords::Help(text))) => return Ok([&[0], text.trim_end().as_bytes()].concat()),
+        Ok(Some(InWords::Call(arguments))) => arguments.as_str(),
+        Ok(None) | Err(_) => arguments,
+    };
     let transaction = call.state.job.view.transaction();
     let id = history::begin_tool(transaction, call.state.job.run, name, arguments).map_err(|_| Errno::IO)?;
-    let result = match call.state.job.tools.prepare(name, arguments) {
+    let prepared = match &words {
+        Err(failure) => Err(failure.clone()),
+        Ok(_) => call.state.job.tools.prepare(name, arguments),
+    };
+    let result = match prepared {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
     history::finish_tool(call.state.job.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
     let answer = match result {
-        Ok(result) => [&[0], result.as_bytes()].concat(),
+        // Programs of a pipeline read text, not JSON.
+        Ok(result) => match (&words, serde_json::from_str(&result)) {
+            (Ok(Some(_)), Ok(Value::String(text))) => [&[0], text.as_bytes()].concat(),
+            _ => [&[0], result.as_bytes()].concat(),
+        },
         Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
     };
     call.charge_bytes(answer.len());
@@ -80,7 +96,7 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
     let largest = job.meter.limits().output.0;
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
-    let context = ToolContext::default();
+    let context = ToolContext::new(job.run, RunningFiles::new(job));
     // Dropped with the wait, however it ends.
     let _over = context.ends();
     let work = move || {
