@@ -20,7 +20,8 @@ __all__ = ["SandboxTools"]
 
 
 class SandboxTools(Calls):
-    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them."""
+    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them; ``session`` is where ``bash`` and
+    ``python`` go on from call to call, unless the model names another."""
 
     _unit = "block"
 
