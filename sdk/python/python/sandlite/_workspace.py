@@ -52,8 +52,7 @@ class _Environment:
         return self.is_destroyed or not self.path.exists()
 
 
-# By event loop too: a sandbox of one cannot be awaited in another.
-_environments: "dict[tuple[int, str], _Environment]" = {}
+_environments: "dict[str, _Environment]" = {}
 
 
 class SandliteWorkspace:
@@ -104,7 +103,7 @@ class SandliteWorkspace:
             path = Path(self._ref.id)
             if not path.is_file():
                 raise _unavailable(path)
-        key = (id(asyncio.get_running_loop()), str(path))
+        key = str(path)
         known = _environments.get(key)
         if known is None or known.is_gone or known.box.closed:
             known = _environments[key] = _Environment(path, await AsyncSandbox(path, **self._options))
@@ -114,12 +113,14 @@ class SandliteWorkspace:
         """Lets go of the database, which stays."""
         environment, self._environment = self._environment, None
         if environment is not None:
+            _environments.pop(str(environment.path), None)
             await environment.box.close()
 
     async def destroy(self) -> None:
         """Ends what runs and deletes the database. For whoever owns the environment: a run never does this."""
         environment = await self._attached()
         environment.is_destroyed = True
+        _environments.pop(str(environment.path), None)
         for task in list(environment.running):
             task.kill()
         await environment.box.close()
