@@ -157,13 +157,13 @@ fn commands_are_the_tools_of_the_sandbox_that_runs_them() {
 
 #[test]
 fn a_tool_sees_the_run_that_calls_it_and_its_files() {
-    let look = Tool::with_context("look", "", "{}", |_, context| {
+    let look = Tool::with_context("inspect-run", "", "{}", |_, context| {
         let text = context.files().read("/tmp/new").map_err(|error| error.to_string())?;
         let missing = context.files().exists("/tmp/none").map_err(|error| error.to_string())?;
         Ok(json!({ "run": context.run(), "text": String::from_utf8_lossy(&text), "missing": missing, "over": context.is_over() }))
     });
     let sandbox = Sandbox::builder().host(host()).tool(look).open().unwrap();
-    let output = sandbox.bash("echo unstored > /tmp/new; look").unwrap();
+    let output = sandbox.bash("echo unstored > /tmp/new; inspect-run").unwrap();
     let expected = json!({ "run": output.run, "text": "unstored\n", "missing": false, "over": false });
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), expected);
 }
