@@ -91,7 +91,7 @@ def checked(toolset: Optional[ToolsetInput]) -> PythonToolset:
 
 
 class ToolFailure(Exception):
-    """What the code in the sandbox is told: a kind that LocalSandbox has, and a text."""
+    """A failed call: one of LocalSandbox's kinds of error, and a message."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"[{kind}] {text}")
@@ -176,7 +176,7 @@ def _part(
         def work() -> None:
             try:
                 outcome.append((_answer(definition, handler, text, loop), None))
-            except BaseException as error:  # whatever it is, the sandbox is told
+            except BaseException as error:  # reported to the sandbox, whatever it is
                 outcome.append((None, error))
 
         thread = threading.Thread(target=work, daemon=True)
@@ -195,7 +195,7 @@ def _part(
 
 
 def manifest(toolset: PythonToolset) -> str:
-    """What Python code is told of its tools, as JSON. Another one starts another interpreter."""
+    """The definitions of the tools as JSON. A different manifest starts a new interpreter."""
     return json.dumps([asdict(definition) for definition in toolset.definitions])
 
 

@@ -61,7 +61,7 @@ def _failed(error: Exception) -> Answer:
     return Answer(f"error: {error}", is_error=True)
 
 
-#: Tools that can go on where the last call ended.
+#: Tools that can resume a session.
 _WITH_SESSIONS = frozenset(spec.name for spec in ALL if "session" in spec.schema.get("properties", {}))
 
 

@@ -326,7 +326,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def _absolute(path: str) -> str:
-    """Only absolute paths are taken; the working directory is nothing that an agent of deepagents is told."""
+    """Accepts only absolute paths: agents of deepagents do not know the working directory."""
     if _is_absolute(path):
         return path.rstrip("/") or "/"
     raise FileNotFoundError(2, f"'{path}' is not an absolute path")

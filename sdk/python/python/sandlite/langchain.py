@@ -27,8 +27,8 @@ __all__ = ["sandbox_tools"]
 def sandbox_tools(
     box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
 ) -> "list[BaseTool]":
-    """The tools of a sandbox. ``names`` chooses among them; ``session`` is where ``bash`` and ``python`` go on from call to call,
-    unless the model names another."""
+    """The tools of a sandbox. ``names`` chooses among them; ``session`` is the default session of
+    ``bash`` and ``python``, which keeps its state from call to call."""
     return [_tool(box, spec, session) for spec in _toolkit.chosen(names)]
 
 

@@ -547,7 +547,7 @@ class LocalSandbox:
         return lambda box: _files.exists(box, _below_data(path), {"path": path})
 
     def read_file(self, path: str) -> str:
-        """The text of a file; what is no UTF-8 is replaced."""
+        """The text of a file; invalid UTF-8 is replaced."""
         return self._finish(self._reading(path, {"path": path}), path).decode("utf-8", "replace")
 
     def read_file_bytes(self, path: str) -> bytes:

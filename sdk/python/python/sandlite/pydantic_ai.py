@@ -28,8 +28,8 @@ __all__ = ["SandliteWorkspace", "sandbox_toolset"]
 def sandbox_toolset(
     box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
 ) -> "FunctionToolset[Any]":
-    """The tools of a sandbox as one toolset. ``names`` chooses among them; ``session`` is where ``bash`` and ``python`` go on from
-    call to call, unless the model names another."""
+    """The tools of a sandbox as one toolset. ``names`` chooses among them; ``session`` is the default session of
+    ``bash`` and ``python``, which keeps its state from call to call."""
     return FunctionToolset[Any](tools=[_tool(box, spec, session) for spec in _toolkit.chosen(names)])
 
 
