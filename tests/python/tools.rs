@@ -260,3 +260,11 @@ fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
     assert!(error.to_string().starts_with("the schema of tool `x` cannot be used"), "{error}");
 }
+
+#[test]
+fn python_s_own_calls_are_not_words() {
+    check(
+        "try: tools.call('add', ['1', '2'])\nexcept ToolError as e: print(e.kind, e)",
+        "invalid add: the arguments are not a JSON object\n",
+    );
+}

@@ -247,7 +247,7 @@ fn requirements_below(
         return Err(Error::Invalid("files of requirements name each other in a circle".to_owned()));
     }
     let mut names = Vec::new();
-    // A line that ends with a backslash goes on.
+    // A backslash at the end continues a line.
     for (number, line) in (1..).zip(text.replace("\\\n", " ").lines()) {
         let line = line.split_once(" #").map_or(line, |(before, _)| before).trim();
         // What the file has on a package's hashes is not looked at: `RECORD` is.

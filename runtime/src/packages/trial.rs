@@ -2,8 +2,9 @@
 //! part still work, and their modules compiled by the Python that will import them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use presets::Preset;
+use presets::{Overrides, Preset, WallTime};
 
 use super::wheel::Wheel;
 use super::{SITE_PACKAGES, normalized};
@@ -24,6 +25,9 @@ for name in names:
         break
 print(done)
 ";
+
+/// How long the import of a package may take.
+const IMPORT_TIME: Duration = Duration::from_secs(60);
 
 /// Modules that are handed over at once.
 const AT_ONCE: usize = 4_000;
@@ -50,7 +54,8 @@ impl Trial {
         let mut broken = Vec::new();
         for wheel in wheels.iter().filter(|wheel| wheel.is_stripped()) {
             let code: String = wheel.modules().iter().map(|module| format!("import {module}\n")).collect();
-            let output = self.sandbox.run(Command::python(code))?;
+            let wall = Some(WallTime(IMPORT_TIME));
+            let output = self.sandbox.run(Command::python(code).limits(Overrides { wall, ..Overrides::default() }))?;
             if !output.status.success() {
                 let stderr = String::from_utf8_lossy(&output.stderr);
                 let reason = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be imported");

@@ -31,7 +31,12 @@ pub(super) fn tool(call: &mut Call<'_>, name: (u32, u32), arguments: (u32, u32),
     call.memory.bytes(out, 4)?;
     let name = call.memory.copy(name.0, name.1, MAX_NAME_BYTES)?;
     let arguments = call.memory.copy(arguments.0, arguments.1, MAX_ARGUMENTS_BYTES)?;
-    let answer = perform(call, &name, &arguments)?;
+    let answer = match in_words(call, &name, &arguments) {
+        None => perform(call, &name, &arguments)?,
+        Some(Ok(InWords::Help(text))) => [&[0], text.trim_end().as_bytes()].concat(),
+        Some(Ok(InWords::Call(arguments))) => plain(perform(call, &name, arguments.as_bytes())?),
+        Some(Err(failure)) => failed(&failure),
+    };
     keep(call, answer, out)
 }
 
@@ -60,33 +65,40 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     call.state.job.meter.count_commands(1)?;
     let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
     let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
-    let words = call.state.job.tools.in_words(name, arguments).transpose();
-    let arguments = match &words {
-        Ok(Some(InWords::Help(text))) => return Ok([&[0], text.trim_end().as_bytes()].concat()),
-        Ok(Some(InWords::Call(arguments))) => arguments.as_str(),
-        Ok(None) | Err(_) => arguments,
-    };
     let transaction = call.state.job.view.transaction();
     let id = history::begin_tool(transaction, call.state.job.run, name, arguments).map_err(|_| Errno::IO)?;
-    let prepared = match &words {
-        Err(failure) => Err(failure.clone()),
-        Ok(_) => call.state.job.tools.prepare(name, arguments),
-    };
-    let result = match prepared {
+    let result = match call.state.job.tools.prepare(name, arguments) {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
     history::finish_tool(call.state.job.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
     let answer = match result {
-        // Programs of a pipeline read text, not JSON.
-        Ok(result) => match (&words, serde_json::from_str(&result)) {
-            (Ok(Some(_)), Ok(Value::String(text))) => [&[0], text.as_bytes()].concat(),
-            _ => [&[0], result.as_bytes()].concat(),
-        },
-        Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
+        Ok(result) => [&[0], result.as_bytes()].concat(),
+        Err(failure) => failed(&failure),
     };
     call.charge_bytes(answer.len());
     Ok(answer)
+}
+
+fn failed(Failure { kind, message }: &Failure) -> Vec<u8> {
+    [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat()
+}
+
+// What the words of a command line ask for, where they are what was handed over.
+fn in_words(call: &Call<'_>, name: &[u8], arguments: &[u8]) -> Option<Result<InWords, Failure>> {
+    let (name, arguments) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(arguments).ok()?);
+    call.state.job.tools.in_words(name, arguments)
+}
+
+// An answer that is one text without its quotes: programs of a pipeline read text, not JSON.
+fn plain(answer: Vec<u8>) -> Vec<u8> {
+    match answer.split_first() {
+        Some((0, result)) => match serde_json::from_slice(result) {
+            Ok(Value::String(text)) => [&[0], text.as_bytes()].concat(),
+            _ => answer,
+        },
+        _ => answer,
+    }
 }
 
 // The function runs on a thread of its own, which nobody waits for once the command is over.
