@@ -161,14 +161,7 @@ pub(crate) struct Pip {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PipVerb {
     /// Install packages of pure Python
-    Install {
-        /// A .whl file, or a name such as six or six==1.17.0 that this machine's own pip fetches with what it needs
-        #[arg(required = true, value_name = "PACKAGE")]
-        packages: Vec<String>,
-        /// Fetch only what is named, not what it needs
-        #[arg(long)]
-        no_deps: bool,
-    },
+    Install(PipInstall),
     /// List the installed packages
     List,
     /// Remove packages
@@ -177,6 +170,25 @@ pub(crate) enum PipVerb {
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PipInstall {
+    /// A .whl file, or a name such as six or six==1.17.0 that this machine's own pip fetches with what it needs
+    #[arg(required_unless_present = "requirement", value_name = "PACKAGE")]
+    pub(crate) packages: Vec<String>,
+    /// Install the packages listed in FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) requirement: Vec<PathBuf>,
+    /// Also look for wheels in DIR
+    #[arg(long, value_name = "DIR")]
+    pub(crate) find_links: Vec<PathBuf>,
+    /// Take wheels only from the directories of --find-links
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Fetch only what is named, not what it needs
+    #[arg(long)]
+    pub(crate) no_deps: bool,
 }
 
 #[derive(Debug, ClapArgs)]

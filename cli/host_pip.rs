@@ -12,8 +12,7 @@ use crate::printer::Hinted;
 /// The program whose pip it is.
 pub(crate) const PYTHON: &str = "python3";
 
-const DOWNLOAD: [&str; 7] =
-    ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
+const ONLY_WHEELS: [&str; 4] = ["--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
 /// Downloads wheels into a directory. `without` says what to do where there is no pip; `refused` words why pip would not.
 pub(crate) fn download<S: AsRef<OsStr>>(
@@ -23,32 +22,40 @@ pub(crate) fn download<S: AsRef<OsStr>>(
     without: &str,
     refused: impl FnOnce(&str) -> anyhow::Error,
 ) -> anyhow::Result<()> {
+    let words =
+        ONLY_WHEELS.iter().chain(options).map(OsStr::new).chain([OsStr::new("--")]).chain(names.iter().map(AsRef::as_ref));
+    match run(words, directory, without)? {
+        Ok(()) => Ok(()),
+        Err(stderr) => Err(refused(reason(&stderr))),
+    }
+}
+
+/// Runs `pip download` into a directory; what it wrote to standard error if it failed.
+pub(crate) fn run(
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    directory: &Path,
+    without: &str,
+) -> anyhow::Result<Result<(), String>> {
     let mut pip = Command::new(PYTHON);
-    pip.args(DOWNLOAD).args(options).arg("--dest").arg(directory).arg("--").args(names).stdin(Stdio::null());
+    pip.args(["-m", "pip", "download", "--dest"]).arg(directory).args(arguments).stdin(Stdio::null());
     let output = match pip.output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(Hinted::error(format!("there is no `{PYTHON}` on this machine to fetch packages with"), without));
         }
         output => output.with_context(|| format!("cannot run `{PYTHON} -m pip`"))?,
     };
-    if output.status.success() {
-        return Ok(());
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if stderr.contains("No module named pip") {
+        return Err(Hinted::error(format!("this machine's `{PYTHON}` has no pip"), without));
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(match reason(&stderr) {
-        Some(reason) => refused(reason),
-        None => Hinted::error(format!("this machine's `{PYTHON}` has no pip"), without),
-    })
+    Ok(if output.status.success() { Ok(()) } else { Err(stderr) })
 }
 
-// pip's last word, which is the one that says it; nothing when there is no pip.
-fn reason(stderr: &str) -> Option<&str> {
-    if stderr.contains("No module named pip") {
-        return None;
-    }
+// pip's last word, which is the one that says it.
+fn reason(stderr: &str) -> &str {
     let said = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
     let reason = said.or_else(|| stderr.lines().rev().find(|line| !line.trim().is_empty()));
-    Some(reason.unwrap_or("it does not say why").trim())
+    reason.unwrap_or("it does not say why").trim()
 }
 
 #[cfg(test)]
@@ -58,7 +65,6 @@ mod tests {
     #[test]
     fn pips_last_word_is_the_reason() {
         let stderr = "WARNING: x\nERROR: Could not find a version\nERROR: No matching distribution found for numpy\n";
-        assert_eq!(reason(stderr), Some("No matching distribution found for numpy"));
-        assert_eq!(reason("python3: No module named pip\n"), None);
+        assert_eq!(reason(stderr), "No matching distribution found for numpy");
     }
 }

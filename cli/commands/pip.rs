@@ -4,55 +4,87 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{Package, Packages};
+use runtime::{ByteSize, Error, Fetched, Packages, Sources};
 use serde_json::json;
 
-use crate::args::{Global, Pip, PipVerb};
+use crate::args::{Global, Pip, PipInstall, PipVerb};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 use crate::{host_pip, input};
 
-/// What pip is asked for: wheels of pure Python for the sandbox's Python.
-const PURE: [&str; 4] = ["--implementation=py", "--abi=none", "--platform=any", "--python-version=3.14"];
-
 const WITHOUT_PIP: &str = "fetch the wheel elsewhere and name the file: `sandlite pip install ./NAME.whl`";
-const PURE_ONLY: &str = "only packages of pure Python can be installed, and only where this machine's pip finds them";
+
+/// Largest file of requirements.
+const REQUIREMENTS_MAX: ByteSize = ByteSize(1 << 20);
 
 pub(crate) fn run(global: &Global, args: &Pip, printer: &Printer) -> anyhow::Result<Code> {
     match &args.verb {
-        PipVerb::Install { packages, no_deps } => install(global, packages, *no_deps, printer),
+        PipVerb::Install(install) => self::install(global, install, printer),
         PipVerb::List => list(global, printer),
         PipVerb::Uninstall { names } => uninstall(global, names, printer),
     }
 }
 
-fn install(global: &Global, packages: &[String], no_deps: bool, printer: &Printer) -> anyhow::Result<Code> {
+fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::stored(global, printer)?;
-    let (files, names): (Vec<_>, Vec<_>) = packages.iter().partition(|package| is_file(package));
+    let (files, names): (Vec<_>, Vec<_>) = args.packages.iter().cloned().partition(|package| is_file(package));
+    let mut names = names;
+    for file in &args.requirement {
+        names.extend(required(file)?);
+    }
     let mut wheels = Vec::new();
     for file in files {
-        wheels.push((file.clone(), read(Path::new(file))?));
+        wheels.push((file_name(&file), read(Path::new(&file))?));
     }
-    wheels.extend(fetch(&names, no_deps, printer)?);
-    let files: Vec<String> = wheels.iter().map(|(file, _)| file.clone()).collect();
-    let named: Vec<(String, Vec<u8>)> = wheels.into_iter().map(|(file, wheel)| (file_name(&file), wheel)).collect();
-    let installed = sandbox.packages().install_files(&named).map_err(|(number, error)| {
-        let file = files.get(number).map_or("", String::as_str);
-        anyhow::Error::new(error).context(format!("cannot install `{file}`"))
-    })?;
-    let missing = missing(&installed, &sandbox.packages().list()?);
+    let sources = Sources {
+        no_deps: args.no_deps,
+        find_links: args.find_links.iter().map(|directory| directory.to_string_lossy().into_owned()).collect(),
+        offline: args.offline,
+    };
+    let mut trouble = None;
+    let fetching = |words: &[String]| {
+        printer.progress().spin("fetching packages");
+        fetch(words).map_err(|error| {
+            let text = format!("{error:#}");
+            trouble = Some(error);
+            Error::Invalid(text)
+        })
+    };
+    let done = sandbox.packages().install_named(&names, wheels, &sources, fetching);
+    if let Some(error) = trouble {
+        return Err(error);
+    }
+    let done = done?;
     if printer.is_json() {
-        printer.json(&json!({ "installed": installed, "missing": missing }));
-        return Ok(Code::Success);
+        printer.json(&json!(done));
+    } else {
+        for package in &done.installed {
+            printer.line(&format!("installed {} {}", printer.foreign(&package.name), printer.foreign(&package.version)));
+        }
+        for refused in &done.refused {
+            let text = format!("cannot install `{}`: {}", printer.foreign(&refused.name), printer.foreign(&refused.reason));
+            printer.error(&match &refused.hint {
+                Some(hint) => Hinted::error(text, hint),
+                None => anyhow::anyhow!(text),
+            });
+        }
+        if !done.missing.is_empty() {
+            let missing: Vec<_> = done.missing.iter().map(|requirement| format!("`{}`", printer.foreign(requirement))).collect();
+            printer.note(format_args!("needed and not installed: {}", missing.join(", ")));
+        }
     }
-    for package in &installed {
-        printer.line(&format!("installed {} {}", printer.foreign(&package.name), printer.foreign(&package.version)));
-    }
-    if !missing.is_empty() {
-        let missing: Vec<_> = missing.iter().map(|requirement| format!("`{}`", printer.foreign(requirement))).collect();
-        printer.note(format_args!("needed and not installed: {}", missing.join(", ")));
-    }
-    Ok(Code::Success)
+    Ok(if done.refused.is_empty() { Code::Success } else { Code::Failure })
+}
+
+// The names in a file of requirements; files that it names are beside it.
+fn required(path: &Path) -> anyhow::Result<Vec<String>> {
+    let text = |path: &Path| -> anyhow::Result<String> {
+        let bytes = input::bounded(input::regular_file(path)?, REQUIREMENTS_MAX, &format!("`{}`", path.display()))?;
+        String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
+    };
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let mut read = |name: &str| text(&beside.join(name)).map_err(|error| Error::Invalid(format!("{error:#}")));
+    runtime::requirements(&text(path)?, &mut read).with_context(|| format!("cannot use `{}`", path.display()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -69,54 +101,17 @@ fn file_name(file: &str) -> String {
     Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-// Wheels by name, through the machine's own pip.
-fn fetch(names: &[&String], no_deps: bool, printer: &Printer) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+// Wheels through the machine's own pip.
+fn fetch(words: &[String]) -> anyhow::Result<Fetched> {
+    let directory = tempfile::tempdir().context("cannot create a directory for the download")?;
+    if let Err(stderr) = host_pip::run(words, directory.path(), WITHOUT_PIP)? {
+        return Ok(Err(stderr));
     }
-    if let Some(name) = names.iter().find(|name| !is_requirement(name)) {
-        let hint = "give a name such as `six`, a version such as `six==1.17.0`, or a .whl file";
-        return Err(Hinted::error(format!("`{}` is no name of a package", printer.foreign(name)), hint));
-    }
-    printer.progress().spin("fetching packages");
-    let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
-    let options: Vec<&str> = PURE.into_iter().chain(no_deps.then_some("--no-deps")).collect();
-    host_pip::download(names, &options, directory.path(), WITHOUT_PIP, |reason| {
-        Hinted::error(format!("pip cannot fetch that: {reason}"), PURE_ONLY)
-    })?;
     let mut paths: Vec<PathBuf> =
         fs::read_dir(directory.path())?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
     paths.sort();
-    let named = |path: PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((name, read(&path)?))
-    };
-    paths.into_iter().map(named).collect()
-}
-
-// A name with extras and versions; no address, which pip might run code for.
-fn is_requirement(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
-        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-[],=<>!~*+ ".contains(letter))
-}
-
-// What the installed ones need and nobody has brought; conditions on other systems are left to whoever reads it.
-fn missing(installed: &[Package], there: &[Package]) -> Vec<String> {
-    let known: Vec<_> = there.iter().map(|package| plain(&package.name)).collect();
-    let needed = installed.iter().flat_map(|package| &package.requires).filter(|requirement| !requirement.contains(';'));
-    let mut missing: Vec<_> = needed.filter(|requirement| !known.contains(&plain(name_of(requirement)))).cloned().collect();
-    missing.sort();
-    missing.dedup();
-    missing
-}
-
-fn name_of(requirement: &str) -> &str {
-    let end = requirement.find(|letter: char| !(letter.is_ascii_alphanumeric() || "._-".contains(letter)));
-    &requirement[..end.unwrap_or(requirement.len())]
-}
-
-fn plain(name: &str) -> String {
-    name.to_lowercase().replace(['_', '.'], "-")
+    let named = |path: PathBuf| Ok((file_name(&path.to_string_lossy()), read(&path)?));
+    paths.into_iter().map(named).collect::<anyhow::Result<_>>().map(Ok)
 }
 
 fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
@@ -157,25 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_and_versions_reach_pip() {
-        for name in ["six", "six==1.17.0", "requests[socks]>=2,<3", "a~=1.0"] {
-            assert!(is_requirement(name) && !is_file(name), "{name}");
-        }
-        for name in ["-rfile", "git+https://x", "six @ https://x", "a;b", "", "$(x)"] {
-            assert!(!is_requirement(name) || is_file(name), "{name}");
-        }
+    fn what_looks_like_a_path_is_a_file() {
         assert!(is_file("./six") && is_file("six-1.0-py3-none-any.whl"));
-    }
-
-    #[test]
-    fn what_is_needed_and_not_there_is_named() {
-        let package = |name: &str, requires: &[&str]| Package {
-            name: name.to_owned(),
-            version: "1".to_owned(),
-            requires: requires.iter().map(|&text| text.to_owned()).collect(),
-            programs: Vec::new(),
-        };
-        let installed = [package("a", &["Six>=1", "my_lib", "other[x] (>2)", "win; sys_platform == 'win32'"])];
-        assert_eq!(missing(&installed, &[package("six", &[]), package("My.Lib", &[])]), ["other[x] (>2)"]);
+        for name in ["six", "six==1.17.0", "requests[socks]>=2,<3", "git+https://x"] {
+            assert!(!is_file(name), "{name}");
+        }
     }
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sqlite_fs::Database;
 
-use crate::clock;
 use crate::process::Job;
+use crate::{RunningFiles, clock};
 
 /// How long a run that was interrupted may take to end.
 const GRACE: Duration = Duration::from_secs(1);
@@ -89,6 +89,13 @@ impl Cancel {
             job.interrupt();
         }
         false
+    }
+
+    /// The files of the command as its programs see them, while it runs.
+    #[must_use]
+    pub fn files(&self) -> Option<RunningFiles> {
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade())?;
+        Some(RunningFiles::new(&job)).filter(|files| !files.is_over())
     }
 
     /// Also stops the run once this returns true. It is called every few milliseconds while the run lasts.

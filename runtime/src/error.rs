@@ -141,6 +141,12 @@ impl Error {
         move |source| Self::Engine { doing, source: EngineError(source) }
     }
 
+    /// An operation on a path of the sandbox that failed as it would on Linux.
+    #[must_use]
+    pub fn file(operation: &'static str, path: &str, source: sqlite_fs::FsError) -> Self {
+        Self::Database(sqlite_fs::Error::Fs { operation, path: path.to_owned(), source })
+    }
+
     /// The Linux error behind it, if an operation on a file failed.
     #[must_use]
     pub fn fs_error(&self) -> Option<sqlite_fs::FsError> {

@@ -57,9 +57,9 @@ pub use history::{HistoryFilter, Run};
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
-pub use packages::{Package, Packages};
+pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
 pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
-pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, Stream};
+pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{

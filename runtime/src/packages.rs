@@ -1,26 +1,38 @@
 //! Python packages of a sandbox: pure-Python wheels, unpacked into its own `site-packages`.
 
+mod fetch;
 mod record;
+mod trial;
 mod wheel;
 
 use std::collections::BTreeSet;
 
 use presets::ByteSize;
 use serde_json::json;
-use sqlite_fs::{Fs, FsPath, Transaction, Volume};
+use sqlite_fs::{Fs, FsError, FsPath, Transaction, Volume};
 
 use crate::Error;
 use crate::defaults::USER_BASE;
 use crate::history::LibraryCall as Call;
 use crate::sandbox::Sandbox;
 use crate::vfs::View;
+use trial::{Compiled, Trial};
 use wheel::Wheel;
+
+pub use fetch::{Fetched, Installation, Refused, Sources, requirements};
 
 /// Where packages are; Python has it in `sys.path`.
 const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
 
 /// Where their programs are; the last directory of `PATH`.
 const BIN: &str = "/home/user/.local/bin";
+
+/// When modules were changed last, as far as a compiled one is concerned: it is used while its module has this time, and is not once
+/// somebody edits the module. 1980-01-01, as archives have it, in nanoseconds.
+const SOURCE_TIME: i64 = 315_532_800_000_000_000;
+
+/// How a compiled module is called.
+const COMPILED_ENDING: &str = ".cpython-314.pyc";
 
 /// Where their data is.
 const DATA: &str = USER_BASE;
@@ -100,16 +112,31 @@ impl Packages<'_> {
             let wheel = Wheel::read(wheel).and_then(check);
             checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("the wheel is refused: {reason}"))))?);
         }
-        let packages: Vec<Package> = checked.iter().map(Wheel::package).collect();
+        let wheels: Vec<&Wheel> = checked.iter().collect();
+        // Without compiled modules a package is only slower to import.
+        let compiled = Trial::new(self.sandbox.host(), &checked).and_then(|mut trial| trial.compile(&wheels)).unwrap_or_default();
+        self.place_all(&wheels, &compiled)
+    }
+
+    // Places wheels in one transaction, with their compiled modules if there is room for them. The number of the one that failed.
+    fn place_all(&self, wheels: &[&Wheel], compiled: &Compiled) -> Result<Vec<Package>, (usize, Error)> {
+        match self.place_with(wheels, compiled) {
+            Err((_, error)) if !compiled.is_empty() && is_no_room(&error) => self.place_with(wheels, &Compiled::new()),
+            placed => placed,
+        }
+    }
+
+    fn place_with(&self, wheels: &[&Wheel], compiled: &Compiled) -> Result<Vec<Package>, (usize, Error)> {
+        let packages: Vec<Package> = wheels.iter().map(|wheel| wheel.package()).collect();
         let names: Vec<String> = packages.iter().map(|package| format!("{}=={}", package.name, package.version)).collect();
         let about = names.join(" ");
         let parameters = if names.len() == 1 { json!({ "package": about }) } else { json!({ "packages": names }) };
         let mut number = 0;
         let done = self.sandbox.change(Call::new("install_package", &about, parameters), |run| {
             let fs = run.view()?.fs();
-            for (wheel, package) in checked.iter().zip(&packages) {
+            for (wheel, package) in wheels.iter().zip(&packages) {
                 remove(&fs, &package.name)?;
-                place(&fs, wheel)?;
+                place(&fs, wheel, compiled)?;
                 number += 1;
             }
             Ok(())
@@ -166,7 +193,7 @@ impl Packages<'_> {
 }
 
 // A file of the wheel and where it goes.
-fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel) -> Result<(), Error> {
+fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel, compiled: &Compiled) -> Result<(), Error> {
     let mut placed = Vec::new();
     let mut put = |path: String, content: &[u8], executable: bool| -> Result<(), Error> {
         if let Some((parent, _)) = path.rsplit_once('/') {
@@ -179,7 +206,14 @@ fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel) -> Result<(), Error> {
     };
     for file in &wheel.files {
         let Some(target) = file.target(&wheel.data_directory()) else { continue };
-        put(format!("{}/{}", target.root(), target.path), &file.installed_content(&target), target.is_program())?;
+        let path = format!("{}/{}", target.root(), target.path);
+        put(path.clone(), &file.installed_content(&target), target.is_program())?;
+        if let Some(cached) = compiled_path(&path) {
+            fs.set_times(&path, None, Some(SOURCE_TIME))?;
+            if let Some(content) = compiled.get(&cached) {
+                put(cached, content, false)?;
+            }
+        }
     }
     for (name, script) in wheel.scripts() {
         put(format!("{BIN}/{name}"), script.as_bytes(), true)?;
@@ -189,6 +223,17 @@ fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel) -> Result<(), Error> {
     placed.push(format!("{}/RECORD,,", wheel.info_directory()));
     fs.write(&format!("{info}/RECORD"), format!("{}\n", placed.join("\n")))?;
     Ok(())
+}
+
+// Where Python looks for a compiled module; nothing for what is not a module.
+fn compiled_path(path: &str) -> Option<String> {
+    let (directory, name) = path.rsplit_once('/')?;
+    Some(format!("{directory}/__pycache__/{}{COMPILED_ENDING}", name.strip_suffix(".py")?))
+}
+
+fn is_no_room(error: &Error) -> bool {
+    matches!(error, Error::TooLarge { .. } | Error::Database(sqlite_fs::Error::Quota { .. }))
+        || error.fs_error() == Some(FsError::NoSpace)
 }
 
 // As `RECORD` names a file: from `site-packages`.

@@ -9,10 +9,12 @@ mod output;
 #[cfg(test)]
 mod probes;
 mod program;
+mod running;
 mod surroundings;
 
 pub use child::{Child, ChildOutput, ChildStdin};
 pub use command::{Command, Stream};
 pub use output::{ExitStatus, Output, RESTARTED};
 pub(crate) use program::Program;
+pub use running::RunningFiles;
 pub(crate) use surroundings::{Surroundings, Variables, set_variable, surroundings};

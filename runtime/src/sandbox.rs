@@ -209,7 +209,9 @@ impl Sandbox {
     ///
     /// When a tool makes no sense.
     pub fn with_tools(&self, tools: Vec<Tool>) -> Result<Self, Error> {
-        Ok(Self { tools: Arc::new(Tools::new(tools)?), ..self.clone() })
+        let tools = Arc::new(Tools::new(tools)?);
+        let scope = Scope { tools: tools.names(), ..self.scope.clone() };
+        Ok(Self { tools, scope, ..self.clone() })
     }
 
     /// What a command may use here.

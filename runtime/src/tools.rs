@@ -3,6 +3,7 @@
 //! Knows nothing of processes or of how a guest calls; `wasi/tools.rs` does.
 
 mod schema;
+mod words;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::Error;
+use crate::{Error, RunningFiles};
 use schema::Schema;
+use words::Asked;
 
 /// Longest name of a tool.
 const MAX_NAME_BYTES: usize = 64;
@@ -26,9 +28,28 @@ type Action = dyn Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync
 #[derive(Clone, Debug, Default)]
 pub struct ToolContext {
     over: Arc<AtomicBool>,
+    run: i64,
+    files: RunningFiles,
 }
 
 impl ToolContext {
+    /// A call that a command with this row in the history has made.
+    pub(crate) fn new(run: i64, files: RunningFiles) -> Self {
+        Self { over: Arc::default(), run, files }
+    }
+
+    /// The command's row in the history.
+    #[must_use]
+    pub fn run(&self) -> i64 {
+        self.run
+    }
+
+    /// The command's files, with what it has changed so far: a tool can read them, and must not wait for the sandbox's own.
+    #[must_use]
+    pub fn files(&self) -> &RunningFiles {
+        &self.files
+    }
+
     /// Whether the command that made the call has ended: nobody reads the answer any more, and nothing should be begun for it. A function
     /// that waits, such as for a person's approval, asks again before it acts.
     #[must_use]
@@ -50,7 +71,8 @@ impl ToolContext {
 
 /// A function that programs in a sandbox may call.
 ///
-/// From Python it is `from sandlite import tools; tools.add(a=1, b=2)`, from bash `tool add '{"a": 1, "b": 2}'`. Arguments
+/// From Python it is `from sandlite import tools; tools.add(a=1, b=2)`, from bash `add --a 1 --b 2` or `tool add '{"a": 1, "b": 2}'`;
+/// `add --help` shows its options. A program of the sandbox that has the tool's name is found first. Arguments
 /// are checked against the schema before the function sees them; each call is a row of the history.
 ///
 /// The function runs on a thread of its own, and what it takes counts to the command's time: at the deadline the command
@@ -177,6 +199,25 @@ impl Tools {
         self.tools.iter().map(|(tool, _)| tool)
     }
 
+    /// Their names.
+    pub(crate) fn names(&self) -> Arc<[String]> {
+        self.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    /// What a guest wants of a tool whose arguments are the words of a command line, which it hands over as a JSON list; nothing when
+    /// they are not.
+    pub(crate) fn in_words(&self, name: &str, arguments: &str) -> Option<Result<InWords, Failure>> {
+        let words: Vec<String> = serde_json::from_str(arguments).ok()?;
+        let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name == name)?;
+        let schema = serde_json::from_str(&tool.schema).unwrap_or(Value::Null);
+        let asked = words::read(name, &tool.description, &schema, &words);
+        Some(match asked {
+            Ok(Asked::Call(arguments)) => Ok(InWords::Call(arguments.to_string())),
+            Ok(Asked::Help(text)) => Ok(InWords::Help(text)),
+            Err(complaint) => Err(Failure::new("invalid", complaint)),
+        })
+    }
+
     /// Name, description and schema of each, as a JSON list.
     pub(crate) fn as_json(&self) -> &str {
         if self.as_json.is_empty() { "[]" } else { &self.as_json }
@@ -201,6 +242,14 @@ impl Tools {
         schema::check(schema, &arguments).map_err(|complaint| Failure::new("invalid", complaint))?;
         Ok(Prepared { action: Arc::clone(&tool.action), arguments })
     }
+}
+
+/// What the words of a command line ask of a tool.
+pub(crate) enum InWords {
+    /// To be called with these arguments, in JSON.
+    Call(String),
+    /// To explain itself.
+    Help(String),
 }
 
 /// A call that has passed the checks.

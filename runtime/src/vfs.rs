@@ -24,7 +24,7 @@ pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree};
-pub(crate) use view::{Scope, View};
+pub(crate) use view::{Scope, TOOL, View};
 
 /// A file, a directory, a link or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -123,3 +123,16 @@ fn a_new_python_of_an_old_session_is_reported() {
     assert_eq!(answer.data["restarted"], true);
     assert_eq!(answer.text, "new\n[the session's Python is a new one: what earlier calls left in it is gone]");
 }
+
+#[test]
+fn a_timeout_above_the_limit_is_reduced_and_the_answer_says_so() {
+    let sandbox = sandbox();
+    let asked = |timeout: u64| json!({ "command": "echo done", "timeout_ms": timeout });
+    let reduced = "done\n[the timeout of 60 s was reduced to 30 s, the limit of this sandbox]";
+    check_text(&sandbox, "bash", asked(60_000), reduced);
+    check_text(&sandbox, "bash", asked(u64::MAX), &reduced.replace("60 s", "18446744073709551615 ms"));
+    check_text(&sandbox, "bash", asked(0), "done\n[the timeout of 0 s was ignored: the limit of this sandbox is 30 s]");
+    check_text(&sandbox, "bash", asked(30_000), "done");
+    let answer = act(&sandbox, "python", json!({ "code": "print(1)", "timeout_ms": 60_000 }));
+    assert_eq!((answer.is_error, answer.data["notes"].as_array().map(Vec::len)), (false, Some(1)));
+}

@@ -152,3 +152,60 @@ fn there_is_no_terminal_to_open() {
         "there\nbash: line 1: /dev/tty: No such device or address\nfd\nfull\nnull\nrandom\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n",
     );
 }
+
+#[test]
+fn redirections_touch_and_tee_can_create_the_directories_above() {
+    let sandbox = Sandbox::builder().host(host()).creates_parents().open().unwrap();
+    let output = sandbox
+        .bash("echo a > /n/a; echo b >> n/b; touch /t/u/v; echo c | tee x/y >/dev/null; cat /n/a n/b x/y; ls /t/u")
+        .unwrap();
+    assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"a\nb\nc\nv\n"[..], 0));
+    let output =
+        sandbox.bash("cp /n/a /m/a; mv /n/a /m/b; mkdir /m/c; cat < /m/d; python3 -c 'open(\"/m/e\", \"w\")'; ls /m").unwrap();
+    assert_eq!(output.stdout, b"");
+    // Of two names of a path that leads through a file, neither is a directory.
+    assert_eq!(sandbox.bash("echo 1 > /f; echo 2 > /f/g/h").unwrap().status.code(), 1);
+}
+
+#[test]
+fn other_sandboxes_do_not_create_directories_for_redirections() {
+    assert_eq!(sandbox().bash("echo a > /n/a").unwrap().status.code(), 1);
+}
+
+#[test]
+fn a_running_command_can_be_looked_at() {
+    let sandbox = sandbox();
+    let command = runtime::Command::bash("echo 1 > /tmp/began; read line; echo $line > /tmp/ended");
+    let cancel = command.cancel();
+    assert!(cancel.files().is_none());
+    let mut child = sandbox.spawn(command).unwrap();
+    let seen = loop {
+        match cancel.files().and_then(|files| files.read("/tmp/began").ok()) {
+            Some(text) if !text.is_empty() => break text,
+            _ => std::thread::yield_now(),
+        }
+    };
+    assert_eq!(seen, b"1\n");
+    // Nothing of it is stored yet.
+    assert!(!sandbox.fs().exists("/tmp/began").unwrap());
+    let files = cancel.files().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"go\n").unwrap();
+    assert!(child.wait().unwrap().status.success());
+    assert!(files.is_over() && files.read("/tmp/began").is_err() && cancel.files().is_none());
+    assert_eq!(sandbox.fs().read("/tmp/ended").unwrap(), b"go\n");
+}
+
+#[test]
+fn a_row_can_be_recorded_in_other_words() {
+    let sandbox = sandbox();
+    sandbox.fs().recorded_as(serde_json::json!({ "path": "plan" })).write("/home/user/plan", "x").unwrap();
+    sandbox.fs().seed(&[("/s/a".to_owned(), "1"), ("/s/b".to_owned(), "2")]).unwrap();
+    let rows = sandbox.history(2).unwrap();
+    assert_eq!(rows[1].parameters, Some(serde_json::json!({ "path": "plan" })));
+    assert_eq!(
+        (rows[0].name.as_str(), &rows[0].parameters),
+        ("seed", &Some(serde_json::json!({ "paths": ["/s/a", "/s/b"], "count": 2 })))
+    );
+    let names: Vec<_> = sandbox.fs().list_but("/", |name| name == "tmp").unwrap().into_iter().map(|entry| entry.name).collect();
+    assert!(!names.contains(&"tmp".to_owned()) && names.contains(&"s".to_owned()));
+}

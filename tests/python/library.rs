@@ -41,6 +41,32 @@ fn what_is_not_there_says_why() {
 }
 
 #[test]
+fn whoever_connects_is_told_that_there_is_no_network() {
+    check(
+        "import socket, ssl\n\
+         for act in (lambda: socket.create_connection(('example.com', 80)), lambda: socket.gethostbyname('example.com'),\n\
+                     lambda: ssl.create_default_context().wrap_socket(None)):\n    \
+             try: act()\n    \
+             except OSError as error: print(type(error).__name__, error)\n",
+        "gaierror [Errno 2] there is no network in the sandbox\n\
+         gaierror [Errno 2] there is no network in the sandbox\n\
+         SSLError there is no network in the sandbox\n",
+    );
+}
+
+#[test]
+fn what_pure_packages_import_of_servers_and_c_is_there() {
+    check(
+        "import ctypes, http.server, socketserver, ssl\n\
+         print(ctypes.sizeof(ctypes.c_long), ctypes.sizeof(ctypes.c_longlong), ctypes.c_ubyte(257).value, ctypes.c_byte(200).value)\n\
+         print(http.server.BaseHTTPRequestHandler.__name__, socketserver.ThreadingMixIn.__name__, ssl.CERT_REQUIRED)\n\
+         try: ctypes.CDLL('libc.so.6')\n\
+         except OSError as error: print(error)\n",
+        "4 8 1 -56\nBaseHTTPRequestHandler ThreadingMixIn 2\ncannot load 'libc.so.6': there are no shared libraries in the sandbox\n",
+    );
+}
+
+#[test]
 fn unit_tests_and_doctests_run() {
     let sandbox = super::sandbox();
     sandbox.fs().write("/home/user/test_it.py", "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertEqual(1, 1)\n    def test_b(self): self.assertEqual(1, 2)\n").unwrap();

@@ -1,6 +1,6 @@
 //! Wheels: pure-Python packages are installed into the sandbox, and nothing that only looks like one.
 
-use runtime::{Package, Sandbox};
+use runtime::{Fetched, Installation, Package, Sandbox, Sources};
 
 use super::{check_error, python3, sandbox, texts};
 
@@ -54,7 +54,7 @@ fn a_wheel_is_imported_run_and_listed() {
     assert_eq!(package, expected);
     assert_eq!(sandbox.packages().list().unwrap(), [expected]);
     let code = "import greet, importlib.metadata as m; greet.hello(); print(m.version('greet.it'), len(m.files('greet.it')))";
-    assert_eq!(texts(&sandbox.python(code).unwrap()), ("hello from a wheel\n1.2 9\n".to_owned(), String::new()));
+    assert_eq!(texts(&sandbox.python(code).unwrap()), ("hello from a wheel\n1.2 10\n".to_owned(), String::new()));
     let output = sandbox.bash("greet; echo $?; greet-script; head -1 ~/.local/bin/greet-script").unwrap();
     assert_eq!(texts(&output), ("hello from a wheel\n3\nhello from a wheel\n#!/usr/bin/python3\n".to_owned(), String::new()));
     assert!(sandbox.history(20).unwrap().iter().any(|run| run.command == "install_package Greet.It==1.2"));
@@ -68,7 +68,7 @@ fn a_new_version_takes_the_place_of_the_old_one_and_uninstalling_leaves_nothing(
     let found = sandbox.bash("find ~/.local -type f | sort | sed 's|/home/user/.local/||'").unwrap();
     let info = "lib/python3.14/site-packages/Greet_It-2.0.dist-info";
     let expected = format!(
-        "bin/greet\nbin/greet-script\n{info}/INSTALLER\n{info}/METADATA\n{info}/RECORD\n{info}/WHEEL\n{info}/entry_points.txt\nlib/python3.14/site-packages/greet/__init__.py\nlib/python3.14/site-packages/greet/data.txt\n"
+        "bin/greet\nbin/greet-script\n{info}/INSTALLER\n{info}/METADATA\n{info}/RECORD\n{info}/WHEEL\n{info}/entry_points.txt\nlib/python3.14/site-packages/greet/__init__.py\nlib/python3.14/site-packages/greet/__pycache__/__init__.cpython-314.pyc\nlib/python3.14/site-packages/greet/data.txt\n"
     );
     assert_eq!(texts(&found).0, expected);
     sandbox.python("import greet").unwrap();
@@ -119,4 +119,74 @@ fn inside_pip_says_what_to_do() {
     let expected = "python3: packages are installed from outside the sandbox: `sandlite pip install PACKAGE` (pure Python only, a name or a .whl file)\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
     check_error("import nothing_at_all", "ModuleNotFoundError: No module named 'nothing_at_all'");
+}
+
+#[test]
+fn compiled_modules_are_used_until_somebody_edits_the_module() {
+    let sandbox = sandbox();
+    install(&sandbox, "");
+    let code = "import importlib.util, os, struct\n\
+                spec = importlib.util.find_spec('greet')\n\
+                magic, flags, time, size = struct.unpack('<4sIII', open(spec.cached, 'rb').read(16))\n\
+                stat = os.stat(spec.origin)\n\
+                print(magic == importlib.util.MAGIC_NUMBER, flags, time == int(stat.st_mtime), size == stat.st_size)";
+    assert_eq!(texts(&sandbox.python(code).unwrap()), ("True 0 True True\n".to_owned(), String::new()));
+    // Bytecode of something else in its place is what is imported then.
+    let swap = "import importlib.util, marshal\n\
+                spec = importlib.util.find_spec('greet')\n\
+                head = open(spec.cached, 'rb').read(16)\n\
+                open(spec.cached, 'wb').write(head + marshal.dumps(compile('value = 7', spec.origin, 'exec')))";
+    assert_eq!(texts(&sandbox.python(swap).unwrap()).1, "");
+    assert_eq!(sandbox.python("import greet; print(greet.value)").unwrap().stdout, b"7\n");
+    sandbox.bash("echo 'value = 8' > ~/.local/lib/python3.14/site-packages/greet/__init__.py").unwrap();
+    assert_eq!(sandbox.python("import greet; print(greet.value)").unwrap().stdout, b"8\n");
+}
+
+/// What makes the wheel one with a compiled part.
+const COMPILED: &str = "tag = 'cp314-cp314-manylinux_2_17_x86_64'\n\
+    files['{stem}.dist-info/WHEEL'] = files['{stem}.dist-info/WHEEL'].replace('true', 'false')\n\
+    files['greet/_fast.cpython-314-x86_64-linux-gnu.so'] = 'ELF'\n";
+
+// pip finds no pure wheel, and this one among the others.
+fn install_compiled(sandbox: &Sandbox, change: &str) -> Installation {
+    let wheel = build(sandbox, &format!("{COMPILED}{change}"), "");
+    let file = "Greet_It-1.2-cp314-cp314-manylinux_2_17_x86_64.whl";
+    let pip = |arguments: &[String]| {
+        let is_compiled = arguments.iter().any(|word| word == "--abi=cp314");
+        let missing = || Fetched::Err("ERROR: No matching distribution found for greet-it".to_owned());
+        Ok(if is_compiled { Ok(vec![(file.to_owned(), wheel.clone())]) } else { missing() })
+    };
+    sandbox.packages().install_named(&["greet.it".to_owned()], Vec::new(), &Sources::default(), pip).unwrap()
+}
+
+#[test]
+fn a_compiled_part_that_is_not_needed_is_left_out() {
+    let sandbox = sandbox();
+    let change =
+        "files['greet/__init__.py'] = 'try:\\n    from greet._fast import x\\nexcept ImportError:\\n    x = \"slow\"\\n'";
+    let done = install_compiled(&sandbox, change);
+    assert_eq!((done.installed[0].name.as_str(), done.refused.len()), ("Greet.It", 0));
+    assert_eq!(done.missing, ["six>=1"]);
+    let output = sandbox.bash("python3 -c 'import greet; print(greet.x)'; find ~/.local -name '*.so'").unwrap();
+    assert_eq!(texts(&output), ("slow\n".to_owned(), String::new()));
+}
+
+#[test]
+fn a_package_that_needs_its_compiled_part_is_refused_with_the_reason() {
+    let sandbox = sandbox();
+    let done = install_compiled(&sandbox, "files['greet/__init__.py'] = 'from greet import _fast\\n'");
+    let refused = &done.refused[0];
+    assert_eq!((refused.name.as_str(), done.installed.len()), ("greet-it", 0));
+    assert!(refused.reason.starts_with("it does not work without its compiled part: ImportError: "), "{}", refused.reason);
+    assert_eq!(sandbox.packages().list().unwrap(), []);
+}
+
+#[test]
+fn names_that_pip_might_run_code_for_are_not_handed_to_it() {
+    let sandbox = sandbox();
+    for name in ["six @ https://example.com/six.whl", "git+https://example.com/six", "--index-url=x", "a;b"] {
+        let asked = |_: &[String]| panic!("pip was asked for {name}");
+        let error = sandbox.packages().install_named(&[name.to_owned()], Vec::new(), &Sources::default(), asked).unwrap_err();
+        assert!(error.to_string().starts_with("invalid package name `"), "{error}");
+    }
 }

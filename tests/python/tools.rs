@@ -112,6 +112,63 @@ fn bash_calls_with_json() {
 }
 
 #[test]
+fn a_tool_is_a_command_with_options() {
+    check_bash("add --a 1 --b 2", "21\n", "", 0);
+    check_bash("add --b=2 --a=1 --mode loud", "21!\n", "", 0);
+    check_bash("add 1 2", "21\n", "", 0);
+    check_bash(r#"add '{"a": 1, "b": 2}'"#, "21\n", "", 0);
+    check_bash("refuse-all", "", "tool: refuse-all: not today\n", 1);
+    check_bash("add --a 1", "", "tool: add: `b` is missing\n", 2);
+    check_bash("add --a one --b 2", "", "tool: add: `a` must be of type integer, not string\n", 2);
+    check_bash("add --c 1", "", "tool: add: unknown option `--c`: `add --help` lists the options\n", 2);
+    check_bash("command -v add; type -t add; /bin/add 1 2; env add 3 4", "/usr/bin/add\nfile\n21\n43\n", "", 0);
+}
+
+#[test]
+fn a_command_that_is_a_tool_works_in_pipelines_and_under_other_programs() {
+    check_bash("seq 3 | xargs -n1 add 1 | paste -sd,", "11,21,31\n", "", 0);
+    check_bash("for i in 1 2; do add $i 0; done | sort -r | head -1", "2\n", "", 0);
+    check_bash("x=$(add 1 2 --mode loud); echo $x", "21!\n", "", 0);
+    check("import subprocess; print(subprocess.check_output(['add', '1', '2'], text=True))", "21\n\n");
+}
+
+#[test]
+fn a_tool_explains_its_options() {
+    let help = "Usage: add --a INTEGER --b INTEGER [--mode VALUE]\n\nAdds two numbers.\nExactly.\n\nOptions:\n  \
+                --a INTEGER   [required]\n  --b INTEGER   the first [required]\n  --mode VALUE  (one of plain, loud)\n  \
+                --help        Print this text\n";
+    check_bash("add --help", help, "", 0);
+    check_bash("add -h | grep -c required", "2\n", "", 0);
+}
+
+#[test]
+fn a_program_of_the_sandbox_is_found_before_a_tool_of_its_name() {
+    check_bash("/bin/echo --x 1; tool echo '{\"x\": 1}'", "--x 1\n{\"x\":1}\n", "", 0);
+}
+
+#[test]
+fn commands_are_the_tools_of_the_sandbox_that_runs_them() {
+    let one = Tool::new("one", "", "{}", |_| Ok(1.into()));
+    let sandbox = sandbox();
+    let with = sandbox.with_tools(vec![one]).unwrap();
+    assert_eq!(texts(&with.bash("one; add 1 2; echo $?").unwrap()).0, "1\n127\n");
+    assert_eq!(texts(&sandbox.bash("one; echo $?; add 1 2").unwrap()).0, "127\n21\n");
+}
+
+#[test]
+fn a_tool_sees_the_run_that_calls_it_and_its_files() {
+    let look = Tool::with_context("inspect-run", "", "{}", |_, context| {
+        let text = context.files().read("/tmp/new").map_err(|error| error.to_string())?;
+        let missing = context.files().exists("/tmp/none").map_err(|error| error.to_string())?;
+        Ok(json!({ "run": context.run(), "text": String::from_utf8_lossy(&text), "missing": missing, "over": context.is_over() }))
+    });
+    let sandbox = Sandbox::builder().host(host()).tool(look).open().unwrap();
+    let output = sandbox.bash("echo unstored > /tmp/new; inspect-run").unwrap();
+    let expected = json!({ "run": output.run, "text": "unstored\n", "missing": false, "over": false });
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), expected);
+}
+
+#[test]
 fn calls_are_history_with_their_parent() {
     let sandbox = sandbox();
     let output = sandbox.bash("tool add '{\"a\": 1, \"b\": 2}'; tool refuse-all").unwrap();
@@ -202,4 +259,12 @@ fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
     assert!(error.to_string().starts_with("`x y` cannot be the name of a tool"), "{error}");
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
     assert!(error.to_string().starts_with("the schema of tool `x` cannot be used"), "{error}");
+}
+
+#[test]
+fn python_s_own_calls_are_not_words() {
+    check(
+        "try: tools.call('add', ['1', '2'])\nexcept ToolError as e: print(e.kind, e)",
+        "invalid add: the arguments are not a JSON object\n",
+    );
 }

@@ -45,7 +45,7 @@ pub(crate) fn test() -> Outcome {
     let mut install = pip(&python);
     install.args(["pytest", "mypy"]);
     if frameworks {
-        install.args(["langchain-core", "openai", "anthropic", "pydantic-ai-slim"]);
+        install.args(["langchain-core", "langchain-tests", "deepagents", "openai", "anthropic", "pydantic-ai-slim"]);
     }
     if run(&mut install, PYTHON).is_err() {
         eprintln!("    skipped: pip cannot install pytest and mypy here");

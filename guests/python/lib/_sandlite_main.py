@@ -60,9 +60,8 @@ _NO_NETWORK = "there is no network in the sandbox"
 REASONS = {
     **dict.fromkeys(("torch", "tensorflow", "jax", "polars", "pyarrow", "duckdb", "cv2", "cryptography"), _COMPILED),
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "statsmodels", "seaborn", "PIL", "lxml"), _SCIENTIFIC),
-    **dict.fromkeys(("ssl", "requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib", "socketserver"), _NO_NETWORK),
+    **dict.fromkeys(("requests", "httpx", "aiohttp", "urllib3", "ftplib", "smtplib"), _NO_NETWORK),
     "multiprocessing": "the sandbox has processes, but a running Python cannot be copied; use subprocess",
-    "ctypes": "there are no shared libraries in the sandbox",
     "tkinter": "there is no screen in the sandbox",
 }
 NO_PIP = (

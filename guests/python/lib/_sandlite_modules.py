@@ -1,8 +1,10 @@
 """Tells modules that are part of the image of those in `modules/`, which are not: they looked for them and found nothing."""
 
+import http
 import importlib
 import pathlib
 import shutil
+import socket
 import types
 import zipfile
 
@@ -13,6 +15,22 @@ class _Later(types.ModuleType):
     def __getattr__(self, name):
         return getattr(importlib.import_module(self.__name__), name)
 
+
+# The rest of the package, in the zip of added modules.
+http.__path__.append("/usr/local/lib/python314-more.zip/http")
+
+
+def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
+    """Resolve a host name, which nobody here can: programs take this error for a network that is down."""
+    raise socket.gaierror(socket.EAI_AGAIN, "there is no network in the sandbox")
+
+
+def gethostbyname(hostname, /):
+    """Resolve a host name, which nobody here can."""
+    return getaddrinfo(hostname, None)
+
+
+socket.getaddrinfo, socket.gethostbyname, socket.gethostbyname_ex = getaddrinfo, gethostbyname, gethostbyname
 
 # Not lzma: a zip's streams have neither of the containers that the sandbox's `xz` knows.
 zipfile.bz2 = _Later("bz2")

@@ -51,7 +51,7 @@ pub struct RunOptions {
     pub env: BTreeMap<String, String>,
     /// What the command reads as its standard input.
     pub stdin: Option<String>,
-    /// A shorter time limit than the sandbox's own, in milliseconds.
+    /// A shorter time limit than the sandbox's own, in milliseconds. A longer one is reduced to it.
     pub timeout_ms: Option<u64>,
     /// Undo the files of a command that does not succeed.
     pub rollback_on_failure: bool,
@@ -79,8 +79,8 @@ impl RunOptions {
         if let Some(stdin) = self.stdin {
             command = command.stdin(stdin);
         }
-        if let Some(timeout) = self.timeout_ms {
-            let wall = Some(WallTime(Duration::from_millis(timeout)));
+        let (wall, note) = timeout(self.timeout_ms, sandbox.limits().wall);
+        if wall.is_some() {
             command = command.limits(Overrides { wall, ..Overrides::default() });
         }
         if self.rollback_on_failure {
@@ -89,11 +89,25 @@ impl RunOptions {
         if let Some(seed) = self.seed {
             command = command.deterministic(seed);
         }
-        match self.session {
-            Some(name) => sandbox.session(name)?.run(command),
-            None => sandbox.run(command),
-        }
+        let mut output = match self.session {
+            Some(name) => sandbox.session(name)?.run(command)?,
+            None => sandbox.run(command)?,
+        };
+        output.notes.extend(note);
+        Ok(output)
     }
+}
+
+// Models ask for a minute, whatever the sandbox allows: they get what there is, and are told.
+fn timeout(asked: Option<u64>, limit: WallTime) -> (Option<WallTime>, Option<String>) {
+    let Some(asked) = asked.map(|milliseconds| WallTime(Duration::from_millis(milliseconds))) else { return (None, None) };
+    if asked.0.is_zero() {
+        return (None, Some(format!("the timeout of {asked} was ignored: the limit of this sandbox is {limit}")));
+    }
+    if asked.0 > limit.0 {
+        return (None, Some(format!("the timeout of {asked} was reduced to {limit}, the limit of this sandbox")));
+    }
+    (Some(asked), None)
 }
 
 impl Request for Bash {
@@ -191,7 +205,7 @@ impl Ran {
     #[must_use]
     pub fn new(output: &Output, cancelled: bool) -> Self {
         let truncated = output.stdout_truncated || output.stderr_truncated;
-        let mut notes = Vec::new();
+        let mut notes = output.notes.clone();
         if truncated {
             notes.push("there was more output than the limit keeps: write it to a file and read the part you need".to_owned());
         }

@@ -47,6 +47,11 @@ impl Call {
         Self { name, about: prefix(about, TEXT_BYTES).to_owned(), parameters, started: now() }
     }
 
+    /// The same with other parameters.
+    pub(crate) fn with_parameters(self, parameters: Value) -> Self {
+        Self { started: self.started, ..Self::new(self.name, &self.about, parameters) }
+    }
+
     fn finish(self, mut ended: Result<Value, String>) -> Finished {
         if let Err(complaint) = &mut ended {
             shorten(complaint);

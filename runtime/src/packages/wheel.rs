@@ -28,6 +28,10 @@ pub(super) struct Wheel {
     /// `NAME-VERSION`, as its directories have it.
     stem: String,
     package: Package,
+    /// What it says it needs, extras too.
+    requirements: Vec<String>,
+    /// It was compiled, and is without those files.
+    stripped: bool,
 }
 
 /// A file of a wheel.
@@ -99,13 +103,22 @@ impl File {
 impl Wheel {
     /// Reads and checks a wheel; the complaint says what is wrong with it.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
+        let wheel = Self::read_pure_part(bytes)?;
+        if wheel.stripped {
+            return Err(format!("it is for {}, and only pure Python (py3-none-any) runs here", wheel.tags().join(", ")));
+        }
+        Ok(wheel)
+    }
+
+    /// The same for a wheel with compiled files, which it then is without: whether it works so is to be tried.
+    pub(super) fn read_pure_part(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_WHEEL_BYTES {
             return Err(format!("it has {} bytes, and {MAX_WHEEL_BYTES} are allowed", bytes.len()));
         }
         let files = unpack(bytes)?;
         let stem = stem(&files)?;
         let text = |name: &str| find(&files, &format!("{stem}.dist-info/{name}"));
-        check_tags(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?))?;
+        let stripped = !is_pure_wheel(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?));
         check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("it has no file RECORD")?))?;
         let metadata = text("METADATA").ok_or("it has no file METADATA")?;
         let package = describe(metadata, text("entry_points.txt").unwrap_or_default())
@@ -117,7 +130,48 @@ impl Wheel {
             return Err(format!("METADATA is of {} {}, the directory of {stem}", package.name, package.version));
         }
         check_targets(&files, &stem, &package)?;
-        Ok(Self { files, stem, package })
+        let requirements = fields(metadata, "Requires-Dist");
+        let mut wheel = Self { files, stem, package, requirements, stripped };
+        if stripped {
+            wheel.files.retain(|file| !is_compiled(&file.name));
+            if wheel.sources().is_empty() {
+                return Err(format!("it is compiled for {}, without any Python in it", wheel.tags().join(", ")));
+            }
+        }
+        Ok(wheel)
+    }
+
+    fn tags(&self) -> Vec<String> {
+        fields(find(&self.files, &format!("{}/WHEEL", self.info_directory())).unwrap_or_default(), "Tag")
+    }
+
+    /// Whether it was compiled, and is without those files.
+    pub(super) fn is_stripped(&self) -> bool {
+        self.stripped
+    }
+
+    /// What it says it needs, for extras too.
+    pub(super) fn all_requirements(&self) -> &[String] {
+        &self.requirements
+    }
+
+    /// Where its modules are once it is installed, those of its own tests left out.
+    pub(super) fn sources(&self) -> Vec<String> {
+        let data = self.data_directory();
+        let targets = self.files.iter().filter_map(|file| file.target(&data));
+        let modules = targets.filter(|target| target.place == Place::Library && target.path.ends_with(".py"));
+        let wanted = modules.filter(|target| !target.path.split('/').any(|part| matches!(part, "test" | "tests")));
+        wanted.map(|target| format!("{SITE_PACKAGES}/{}", target.path)).collect()
+    }
+
+    /// The modules that are imported by their own names, but for private ones.
+    pub(super) fn modules(&self) -> Vec<String> {
+        let top = self.sources().into_iter().filter_map(|path| {
+            let path = path.strip_prefix(SITE_PACKAGES)?.trim_start_matches('/').to_owned();
+            let name = path.strip_suffix("/__init__.py").or_else(|| path.strip_suffix(".py"))?;
+            (is_dotted_name(name) && !name.contains('.') && !name.starts_with('_')).then(|| name.to_owned())
+        });
+        top.collect()
     }
 
     /// Refuses a wheel whose file has the name of another package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
@@ -185,17 +239,20 @@ fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), St
 
 /// What a package says of itself.
 pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Package> {
-    let metadata = String::from_utf8_lossy(metadata);
-    let head = metadata.split("\n\n").next().unwrap_or_default();
-    let values = |key: &'static str| {
-        let fields = head.lines().filter_map(|line| line.split_once(':'));
-        fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
-    };
+    let values = |key: &'static str| fields(metadata, key).into_iter();
     let only = |key: &'static str| Some(values(key)).and_then(|mut values| values.next().filter(|_| values.next().is_none()));
     let (name, version) = (only("Name")?, only("Version")?);
     let requires = values("Requires-Dist").filter(|requirement| !requirement.contains("extra ==")).collect();
     let programs = entry_points(&String::from_utf8_lossy(entry_points_text)).into_iter().map(|(name, _)| name).collect();
     Some(Package { name, version, requires, programs })
+}
+
+// The values of a field in the head of a file, which ends with the first empty line.
+fn fields(text: &[u8], key: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let head = text.split("\n\n").next().unwrap_or_default();
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    fields.filter(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned()).collect()
 }
 
 fn find<'a>(files: &'a [File], name: &str) -> Option<&'a [u8]> {
@@ -246,16 +303,19 @@ fn stem(files: &[File]) -> Result<String, String> {
     }
 }
 
-fn check_tags(wheel: &str) -> Result<(), String> {
-    let values = |key: &'static str| {
-        let fields = wheel.lines().filter_map(|line| line.split_once(':'));
-        fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim())
-    };
-    let tags: Vec<_> = values("Tag").collect();
-    if !tags.iter().any(|tag| is_pure(tag)) || values("Root-Is-Purelib").any(|pure| !pure.eq_ignore_ascii_case("true")) {
-        return Err(format!("it is for {}, and only pure Python (py3-none-any) runs here", tags.join(", ")));
-    }
-    Ok(())
+fn is_pure_wheel(wheel: &str) -> bool {
+    let is_library = |pure: &String| pure.eq_ignore_ascii_case("true");
+    fields(wheel.as_bytes(), "Tag").iter().any(|tag| is_pure(tag))
+        && fields(wheel.as_bytes(), "Root-Is-Purelib").iter().all(is_library)
+}
+
+/// Whether a file of a wheel is for a machine: a library, or what one was compiled from.
+fn is_compiled(name: &str) -> bool {
+    let (directory, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let ending = file.rsplit('.').next().unwrap_or_default();
+    directory.split('/').next().is_some_and(|top| top.ends_with(".libs"))
+        || matches!(ending, "so" | "pyd" | "dylib" | "dll" | "a" | "o" | "c" | "cpp" | "h" | "pyx" | "pxd")
+        || file.contains(".so.")
 }
 
 fn is_pure(tag: &str) -> bool {
@@ -351,6 +411,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_machine_runs_is_told_from_what_python_reads() {
+        for name in ["a/_speedups.cpython-314-x86_64-linux-gnu.so", "a.libs/libx.so.3", "a/b.pyd", "a/_c.c", "a/x.pyx"] {
+            assert!(is_compiled(name), "{name}");
+        }
+        for name in ["a/_native.py", "a/so.py", "a/data.json", "a-1.dist-info/RECORD", "a/libs/b.py"] {
+            assert!(!is_compiled(name), "{name}");
+        }
+        assert!(is_pure_wheel("Root-Is-Purelib: true\nTag: py3-none-any\n"));
+        assert!(!is_pure_wheel("Root-Is-Purelib: false\nTag: py3-none-any\n"));
+        assert!(!is_pure_wheel("Root-Is-Purelib: true\nTag: cp314-cp314-manylinux_2_17_x86_64\n"));
+    }
+
+    #[test]
+    fn modules_are_named_as_they_are_imported() {
+        let names = ["yaml/__init__.py", "_yaml/__init__.py", "six.py", "yaml/tests/x.py", "a-b.py", "yaml/loader.py"];
+        let files = names.iter().map(|name| File { name: (*name).to_owned(), content: Vec::new() }).collect();
+        let wheel = Wheel { files, stem: "x-1".to_owned(), package: package(&[]), requirements: Vec::new(), stripped: true };
+        assert_eq!(wheel.modules(), ["yaml", "six"]);
+        assert!(wheel.sources().iter().all(|path| !path.contains("/tests/")) && wheel.sources().len() == 5);
+    }
+
+    #[test]
     fn names_that_lead_out_are_refused() {
         for name in ["/etc/passwd", "../x", "a/../../x", "a//b", "a\\..\\b", "", ".", "a/./b", "a\0b"] {
             assert!(check_name(name).is_err(), "{name:?}");
@@ -367,7 +449,8 @@ mod tests {
 
     #[test]
     fn the_file_name_is_that_of_the_package() {
-        let wheel = Wheel { files: Vec::new(), stem: "my_pkg-1.0_1".to_owned(), package: package(&[]) };
+        let (requirements, stem) = (Vec::new(), "my_pkg-1.0_1".to_owned());
+        let wheel = Wheel { files: Vec::new(), stem, package: package(&[]), requirements, stripped: false };
         for file in ["my_pkg-1.0_1-py3-none-any.whl", "My.Pkg-1.0_1-7-py3-none-any.whl"] {
             assert_eq!(wheel.check_file_name(file), Ok(()), "{file}");
         }

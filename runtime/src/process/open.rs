@@ -5,7 +5,7 @@ use std::sync::Arc;
 use abi::Errno;
 use abi::stat::{S_IFDIR, S_IFIFO, S_IFLNK};
 use sqlite_fs::path::Last;
-use sqlite_fs::{Volume as _, VolumeMut as _};
+use sqlite_fs::{FsError, Volume as _, VolumeMut as _};
 
 use super::descriptor::{HeldNode, Object, OpenFile};
 use super::pipe::CAPACITY;
@@ -46,7 +46,13 @@ pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Resul
         true => Last::Follow,
         false => Last::NoFollow,
     };
-    let found = view.resolve(base, path, last)?;
+    let found = match view.resolve(base, path, last) {
+        Err(FsError::NoEntry) if how.create && creates_parents(state) => {
+            create_parents(state, base, path)?;
+            view.resolve(base, path, last)?
+        }
+        found => found?,
+    };
     let Some((node, _)) = found.node else {
         if !how.create {
             return Err(Errno::NOENT.into());
@@ -64,6 +70,22 @@ pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Resul
         return Err(Errno::EXIST.into());
     }
     open_node(state, node, how)
+}
+
+// LocalSandbox's shell creates the directories above what it redirects to, and so do two of its programs.
+fn creates_parents(state: &State) -> bool {
+    let program = state.args.first().and_then(|name| name.rsplit(|&byte| byte == b'/').next());
+    state.job.view.creates_parents() && matches!(program, Some(b"bash" | b"sh" | b"touch" | b"tee"))
+}
+
+fn create_parents(state: &State, base: Node, path: &str) -> Result<(), Fault> {
+    for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
+        match state.job.view.mkdir_at(base, &path[..at], 0o777 & !state.umask, USER) {
+            Ok(_) | Err(FsError::Exists) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, Fault> {

@@ -12,7 +12,7 @@ use super::fault::Exec;
 use super::state::Start;
 use super::{Ended, Fault, Job};
 use crate::host::Prepared;
-use crate::vfs::{ROOT_NODE, Thing};
+use crate::vfs::{ROOT_NODE, TOOL, Thing};
 
 /// Scripts may be interpreted by scripts; Linux stops at the same depth.
 const MAX_INTERPRETERS: usize = 4;
@@ -40,6 +40,9 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
         let (node, _) = job.view.find(ROOT_NODE, name, Last::Follow)?;
         match job.view.thing(node) {
             Some(Thing::Program(guest)) => {
+                if let Some(words) = as_tool(job, name, &args) {
+                    args = words;
+                }
                 let paused = job.meter.pause();
                 let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
                 drop(paused);
@@ -63,6 +66,14 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
         args = new_args;
     }
     Err(Errno::LOOP.into())
+}
+
+// The words of a command that is a function of the embedding program, as the program `tool` takes them: its name, and a JSON list.
+fn as_tool(job: &Job, path: &str, args: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+    let name = path.rsplit('/').next().filter(|name| job.view.is_tool(name))?;
+    let words: Vec<_> = args.iter().skip(1).map(|word| String::from_utf8_lossy(word)).collect();
+    let words = serde_json::to_string(&words).ok()?;
+    Some(vec![TOOL.into(), name.into(), words.into_bytes()])
 }
 
 // `#! interpreter [one argument]`, as the kernel reads it.

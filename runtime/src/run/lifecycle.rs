@@ -174,7 +174,17 @@ impl Sandbox {
         };
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
-        let output = Output { status, stdout, stderr, stdout_truncated, stderr_truncated, usage, run: 0, restarted: false };
+        let output = Output {
+            status,
+            stdout,
+            stderr,
+            stdout_truncated,
+            stderr_truncated,
+            usage,
+            run: 0,
+            restarted: false,
+            notes: Vec::new(),
+        };
         Ok(Ended { meter, view, output })
     }
 

@@ -24,6 +24,8 @@ pub struct Output {
     pub run: i64,
     /// It began in a new Python although its session had used one before: globals of earlier calls are gone.
     pub restarted: bool,
+    /// What else to know, such as an option that was not used as it was given.
+    pub notes: Vec<String>,
 }
 
 /// What a person is told of a run with [`Output::restarted`].

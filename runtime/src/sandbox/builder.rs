@@ -34,6 +34,7 @@ pub struct Builder {
     custom_limits: Option<Limits>,
     surroundings: Surroundings,
     root_alias: Option<String>,
+    creates_parents: bool,
     files: Vec<(String, Content)>,
     power_safe: bool,
     wait: Option<Duration>,
@@ -176,6 +177,21 @@ impl Builder {
         self
     }
 
+    /// Redirections of the shell, `touch` and `tee` create the directories above their files, as LocalSandbox's do. Other programs
+    /// do not.
+    ///
+    /// ```no_run
+    /// # use sandlite_runtime::Sandbox;
+    /// let sandbox = Sandbox::builder().creates_parents().open()?;
+    /// assert!(sandbox.bash("echo 1 > /new/dir/file")?.status.success());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn creates_parents(mut self) -> Self {
+        self.creates_parents = true;
+        self
+    }
+
     /// Puts a file into the sandbox when it is opened, with the directories above it.
     #[must_use]
     pub fn file(self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
@@ -305,7 +321,13 @@ impl Builder {
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
         }
-        let scope = Scope { world, mounts: mount::open(self.mounts, &database)?, alias };
+        let scope = Scope {
+            world,
+            mounts: mount::open(self.mounts, &database)?,
+            alias,
+            tools: tools.names(),
+            creates_parents: self.creates_parents,
+        };
         let sandbox = Sandbox {
             host,
             recorder: Recorder::new(database.clone()),

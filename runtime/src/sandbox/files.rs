@@ -5,7 +5,7 @@ mod many;
 mod page;
 
 use serde_json::json;
-use sqlite_fs::{Entry, Fs, FsPath, Reader, Stat, Transaction};
+use sqlite_fs::{Entry, FileType, Fs, FsPath, Reader, Stat, Transaction};
 
 use super::Sandbox;
 use crate::Error;
@@ -29,6 +29,7 @@ pub use many::Content;
 /// ```
 pub struct Files<'a> {
     sandbox: &'a Sandbox,
+    recorded: Option<serde_json::Value>,
 }
 
 pub use page::FilePage;
@@ -44,15 +45,44 @@ pub struct Found {
 
 impl<'a> Files<'a> {
     pub(super) fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox }
+        Self { sandbox, recorded: None }
+    }
+
+    /// The same files; the rows of the history that calls leave have these parameters instead of their own.
+    #[must_use]
+    pub fn recorded_as(self, parameters: serde_json::Value) -> Self {
+        Self { recorded: Some(parameters), ..self }
+    }
+
+    fn recorded(&self, call: Call) -> Call {
+        match &self.recorded {
+            Some(parameters) => call.with_parameters(parameters.clone()),
+            None => call,
+        }
+    }
+
+    /// Writes files in one transaction, creating the directories above them; one row of the history, `seed`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if one of them cannot be written: then none is.
+    pub fn seed<C: AsRef<[u8]>>(&self, files: &[(String, C)]) -> Result<(), Error> {
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let call = Call::new("seed", &paths.join(" "), json!({ "paths": paths, "count": paths.len() }));
+        self.change(call, |fs| {
+            Ok(files.iter().try_for_each(|(path, content)| {
+                fs.create_parents(path)?;
+                fs.write(path, content)
+            })?)
+        })
     }
 
     fn change<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.change(call, |run| work(&run.view()?.fs()))
+        self.sandbox.change(self.recorded(call), |run| work(&run.view()?.fs()))
     }
 
     fn look<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Reader>>) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.recorder.read(call, || work(&self.sandbox.now()?.fs()))
+        self.sandbox.recorder.read(self.recorded(call), || work(&self.sandbox.now()?.fs()))
     }
 
     /// The content of a file.
@@ -169,7 +199,25 @@ impl<'a> Files<'a> {
     ///
     /// When it does not exist or is no directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.look(about("list_files", path), |fs| Ok(fs.list(path)?))
+        self.list_but(path, |_| false)
+    }
+
+    /// The same without the empty directories whose names `is_left_out` accepts.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn list_but(&self, path: &str, is_left_out: impl Fn(&str) -> bool) -> Result<Vec<Entry>, Error> {
+        self.sandbox.recorder.read_answering(self.recorded(about("list_files", path)), || {
+            let view = self.sandbox.now()?;
+            let fs = view.fs();
+            let mut entries = fs.list(path)?;
+            let is_empty =
+                |name: &str| fs.list(&format!("{}/{name}", path.trim_end_matches('/'))).is_ok_and(|inside| inside.is_empty());
+            entries.retain(|entry| !(entry.kind == FileType::Directory && is_left_out(&entry.name) && is_empty(&entry.name)));
+            let count = entries.len();
+            Ok((entries, json!({ "count": count })))
+        })
     }
 
     /// Everything below a path and the path itself, each directory before what is in it, names in order.
@@ -223,7 +271,7 @@ impl<'a> Files<'a> {
     ///
     /// When the database cannot be read.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
-        self.sandbox.recorder.read_answering(about("exists", path), || {
+        self.sandbox.recorder.read_answering(self.recorded(about("exists", path)), || {
             let exists = self.sandbox.now()?.fs().exists(path)?;
             Ok((exists, json!({ "exists": exists })))
         })

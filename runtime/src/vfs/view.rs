@@ -21,6 +21,9 @@ const ROWS_DEVICE: u64 = 1;
 /// What a directory says its size is, as on ext4: programs take 0 for "empty".
 const DIRECTORY_SIZE: u64 = 4096;
 
+/// The program that calls functions of the embedding program.
+pub(crate) const TOOL: &str = "tool";
+
 // The root directory also shows the fixed world's names: first those, under cookies no row can have, then the rows that
 // they do not hide.
 const FIXED_COOKIES: u64 = 1 << 62;
@@ -34,11 +37,15 @@ pub(crate) struct Scope {
     pub(crate) mounts: Arc<[MountPoint]>,
     /// Another name under which the root directory is seen in itself.
     pub(crate) alias: Option<Arc<str>>,
+    /// Functions of the embedding program, which are found beside the program that calls them.
+    pub(crate) tools: Arc<[String]>,
+    /// Whether redirections, `touch` and `tee` create the directories above their files, as LocalSandbox's shell does.
+    pub(crate) creates_parents: bool,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { world: Fixed::world(), mounts: Arc::from([]), alias: None }
+        Self { world: Fixed::world(), mounts: Arc::from([]), alias: None, tools: Arc::from([]), creates_parents: false }
     }
 }
 
@@ -49,6 +56,8 @@ pub(crate) struct View<R> {
     /// `None` when nothing is mounted, which then costs nothing.
     pub(super) mounts: Option<Box<Mounts>>,
     alias: Option<Arc<str>>,
+    tools: Arc<[String]>,
+    creates_parents: bool,
     principal: Principal,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
     pub(super) appending: Mutex<()>,
@@ -63,6 +72,8 @@ impl<R: Rows> View<R> {
             fixed: scope.world,
             mounts,
             alias: scope.alias.clone(),
+            tools: Arc::clone(&scope.tools),
+            creates_parents: scope.creates_parents,
             principal: Principal::Embedder,
             appending: Mutex::new(()),
         })
@@ -135,6 +146,16 @@ impl<R: Rows> View<R> {
         if matches!(self.current(node), Node::Row(_)) {
             self.rows.keep_content(stat, content);
         }
+    }
+
+    /// Whether the program of this name is a function of the embedding program: no other program has the name.
+    pub(crate) fn is_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool == name) && guests::programs().all(|(program, _)| program != name)
+    }
+
+    /// Whether redirections create the directories above their files.
+    pub(crate) fn creates_parents(&self) -> bool {
+        self.creates_parents
     }
 
     /// What a node of the fixed world is; `None` for rows.
@@ -248,7 +269,11 @@ impl<R: Rows> Tree for View<R> {
                     Some(mounts) => self.lookup_mounted(mounts, ino, name, found),
                 }
             }
-            Node::Fixed(id) => self.fixed.lookup(id, name).ok_or(FsError::NoEntry),
+            Node::Fixed(id) => {
+                // A tool is run by the program `tool`, in whose directory it is found.
+                let tool = || self.tools.iter().any(|tool| tool == name).then(|| self.fixed.lookup(id, TOOL)).flatten();
+                self.fixed.lookup(id, name).or_else(tool).ok_or(FsError::NoEntry)
+            }
             Node::Host(id) => self.lookup_lower(id, name),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
         }

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use abi::Errno;
+use serde_json::Value;
 
 use super::call::Call;
+use crate::RunningFiles;
 use crate::history;
 use crate::process::wait::{Waiters, block};
 use crate::process::{Fault, MemoryCharge};
-use crate::tools::{Failure, Prepared, ToolContext};
+use crate::tools::{Failure, InWords, Prepared, ToolContext};
 
 /// Largest arguments.
 const MAX_ARGUMENTS_BYTES: u32 = 4 << 20;
@@ -29,7 +31,12 @@ pub(super) fn tool(call: &mut Call<'_>, name: (u32, u32), arguments: (u32, u32),
     call.memory.bytes(out, 4)?;
     let name = call.memory.copy(name.0, name.1, MAX_NAME_BYTES)?;
     let arguments = call.memory.copy(arguments.0, arguments.1, MAX_ARGUMENTS_BYTES)?;
-    let answer = perform(call, &name, &arguments)?;
+    let answer = match in_words(call, &name, &arguments) {
+        None => perform(call, &name, &arguments)?,
+        Some(Ok(InWords::Help(text))) => [&[0], text.trim_end().as_bytes()].concat(),
+        Some(Ok(InWords::Call(arguments))) => plain(perform(call, &name, arguments.as_bytes())?),
+        Some(Err(failure)) => failed(&failure),
+    };
     keep(call, answer, out)
 }
 
@@ -67,10 +74,31 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     history::finish_tool(call.state.job.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
     let answer = match result {
         Ok(result) => [&[0], result.as_bytes()].concat(),
-        Err(Failure { kind, message }) => [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat(),
+        Err(failure) => failed(&failure),
     };
     call.charge_bytes(answer.len());
     Ok(answer)
+}
+
+fn failed(Failure { kind, message }: &Failure) -> Vec<u8> {
+    [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat()
+}
+
+// What the words of a command line ask for, where they are what was handed over.
+fn in_words(call: &Call<'_>, name: &[u8], arguments: &[u8]) -> Option<Result<InWords, Failure>> {
+    let (name, arguments) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(arguments).ok()?);
+    call.state.job.tools.in_words(name, arguments)
+}
+
+// An answer that is one text without its quotes: programs of a pipeline read text, not JSON.
+fn plain(answer: Vec<u8>) -> Vec<u8> {
+    match answer.split_first() {
+        Some((0, result)) => match serde_json::from_slice(result) {
+            Ok(Value::String(text)) => [&[0], text.as_bytes()].concat(),
+            _ => answer,
+        },
+        _ => answer,
+    }
 }
 
 // The function runs on a thread of its own, which nobody waits for once the command is over.
@@ -80,7 +108,7 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
     let largest = job.meter.limits().output.0;
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
-    let context = ToolContext::default();
+    let context = ToolContext::new(job.run, RunningFiles::new(job));
     // Dropped with the wait, however it ends.
     let _over = context.ends();
     let work = move || {

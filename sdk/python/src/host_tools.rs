@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use runtime::{Tool, ToolContext};
 use serde_json::Value;
 
-use crate::gate;
+use crate::{files, gate};
 
 /// Name, description, schema, and a function from JSON text to JSON text.
 pub(crate) type ToolParts = (String, String, String, Py<PyAny>);
@@ -18,21 +18,33 @@ pub(crate) fn tool((name, description, schema, function): ToolParts) -> Tool {
     })
 }
 
-/// Whether the command that made a call has ended, as a function of Python.
-#[pyclass(frozen)]
-struct IsOver(ToolContext);
+/// The call that a function works for.
+#[pyclass(frozen, name = "ToolContext", module = "sandlite._native")]
+struct CallContext(ToolContext);
 
 #[pymethods]
-impl IsOver {
+impl CallContext {
+    /// Whether the command that made the call has ended.
     fn __call__(&self) -> bool {
         self.0.is_over()
+    }
+
+    /// The command's number in the history.
+    #[getter]
+    fn run(&self) -> i64 {
+        self.0.run()
+    }
+
+    /// Looks at the files as the command has them; `None` once it is over.
+    fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
+        files::look(py, Some(self.0.files().clone()), verb, path)
     }
 }
 
 // What a function raises is told to the guest in the exception's own words, without its trace.
 fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, context: &ToolContext) -> Result<Value, String> {
     let answer =
-        function.call1(py, (arguments.to_string(), IsOver(context.clone()))).and_then(|answer| answer.extract::<String>(py));
+        function.call1(py, (arguments.to_string(), CallContext(context.clone()))).and_then(|answer| answer.extract::<String>(py));
     let text = answer.map_err(|error| {
         let said = error.value(py).to_string();
         if said.is_empty() { error.get_type(py).to_string() } else { said }

@@ -16,9 +16,11 @@
 )]
 
 mod errors;
+mod files;
 mod gate;
 mod host_tools;
 mod operation;
+mod packages;
 mod sandbox;
 mod task;
 mod threads;
@@ -31,8 +33,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<sandbox::NativeSandbox>()?;
     module.add_class::<task::Task>()?;
+    module.add_function(wrap_pyfunction!(files::file_call, module)?)?;
+    module.add_function(wrap_pyfunction!(files::seed, module)?)?;
     module.add_function(wrap_pyfunction!(gate::shut_gate, module)?)?;
     module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
+    module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;
+    module.add_function(wrap_pyfunction!(packages::packages, module)?)?;
     module.add_function(wrap_pyfunction!(sandbox::set_shipped, module)?)?;
     module.add_function(wrap_pyfunction!(sandbox::compile_guests, module)?)?;
     Ok(())

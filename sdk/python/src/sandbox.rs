@@ -62,7 +62,7 @@ impl NativeSandbox {
     }
 
     /// Does something short: here and now, or with a function to call at the end.
-    fn act(
+    pub(crate) fn act(
         &self,
         py: Python<'_>,
         done: Option<Py<PyAny>>,
@@ -135,7 +135,8 @@ impl NativeSandbox {
                 builder = builder.import(path);
             }
             if let Some(name) = root_alias {
-                builder = builder.root_alias(name);
+                // LocalSandbox's layout, and its shell's way with files.
+                builder = builder.root_alias(name).creates_parents();
             }
             for (path, content) in files {
                 builder = builder.file(absolute(&cwd, &path), content);

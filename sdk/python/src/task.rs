@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use runtime::{Cancel, Error};
 
 use crate::operation::Done;
-use crate::{errors, gate, threads};
+use crate::{errors, files, gate, threads};
 
 /// How often a waiting main thread looks whether the user wants to interrupt it.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
@@ -25,6 +25,11 @@ impl Task {
         if let Some(cancel) = &self.cancel {
             cancel.kill();
         }
+    }
+
+    /// Looks at the files as the running command has them; `None` when it does not run.
+    fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
+        files::look(py, self.cancel.as_ref().and_then(Cancel::files), verb, path)
     }
 }
 

@@ -26,7 +26,8 @@ def test_openai_s_chat_calls_are_answered(box):
 
 def test_whatever_a_model_says_is_an_answer(box):
     tools = openai.SandboxTools(box, names=["bash", "read_file", "edit_file", "kv_get", "kv_set"])
-    assert [tool["name"] for tool in tools.responses] == ["bash", "read_file", "edit_file", "kv_get", "kv_set"]
+    offered = [tool["name"] for tool in tools.responses]
+    assert offered == ["bash", "read_file", "edit_file", "kv_get", "kv_set", "history"]
     for name, arguments in (
         ("nothing", "{}"),
         ("python", '{"code": "1"}'),
@@ -233,4 +234,77 @@ def test_pydantic_ai_s_toolset_serves_an_agent(box):
 
     agent = Agent(FunctionModel(scripted), toolsets=[sandbox_toolset(box, names=["bash", "read_file"])])
     assert agent.run_sync("What is six times seven?").output == "It is 42."
-    assert set(offered) == {"bash", "read_file"}
+    assert set(offered) == {"bash", "read_file", "history"}
+
+
+def test_failures_in_a_row_do_not_end_an_agent_of_pydantic_ai(box):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from sandlite.pydantic_ai import sandbox_toolset
+
+    answers = []
+
+    def scripted(messages, info):
+        last = messages[-1].parts[-1]
+        if isinstance(last, ToolReturnPart):
+            answers.append(last.content)
+        if len(answers) == 4:
+            return ModelResponse(parts=[TextPart("I give up.")])
+        return ModelResponse(parts=[ToolCallPart("read_file", {"path": f"none-{len(answers)}"})])
+
+    agent = Agent(FunctionModel(scripted), toolsets=[sandbox_toolset(box)])
+    assert agent.run_sync("Read on.").output == "I give up."
+    assert [f"none-{number}" in answer and "no such file" in answer for number, answer in enumerate(answers)] == [True] * 4
+
+
+def test_tools_go_on_in_the_session_that_they_were_made_with(box):
+    tools = anthropic.SandboxTools(box, session="agent")
+
+    def call(name, **given):
+        return tools.dispatch({"id": "1", "name": name, "input": given})["content"]
+
+    call("bash", command="cd /tmp; x=1")
+    assert call("bash", command="echo $x $PWD") == "1 /tmp"
+    assert call("bash", command="echo [$x]", session="another") == "[]"
+    call("python", code="y = 2")
+    assert call("python", code="print(y)") == "2"
+    assert call("list_files", path="/tmp") != "" and box.sessions() == ["agent", "another"]
+
+
+def test_every_framework_takes_a_session(box):
+    made = [openai.SandboxTools(box, session="s").dispatch({"id": "1", "function": {"name": "bash", "arguments": '{"command": "a=1"}'}})]
+    assert made[0]["content"] == "[exit code 0]"
+    if pytest.importorskip("langchain_core"):
+        from sandlite.langchain import sandbox_tools
+
+        assert sandbox_tools(box, names=["bash"], session="s")[0].invoke({"command": "echo $a"}) == "1"
+
+
+@pytest.mark.parametrize("names", [["bash"], ["python", "read_file"]])
+def test_whoever_can_cut_output_can_show_all_of_it(box, names):
+    tools = anthropic.SandboxTools(box, names=names)
+    assert {tool["name"] for tool in tools.tools} == {*names, "history"}
+    code = {"command": "seq 30000"} if "bash" in names else {"code": "for i in range(30000): print(i)"}
+    text = tools.dispatch({"id": "1", "name": names[0], "input": code})["content"]
+    note = text.rpartition("`history` with run=")[2]
+    asked = {"run": int(note.split(" ")[0]), "output_offset": 60_000}
+    whole = tools.dispatch({"id": "2", "name": "history", "input": asked})["content"]
+    assert "\n15000\n" not in text and "\n15000\n" in whole, whole[:400]
+
+
+def test_tools_that_cut_nothing_bring_nothing_else(box):
+    assert [tool["name"] for tool in anthropic.SandboxTools(box, names=["read_file"]).tools] == ["read_file"]
+
+
+def test_a_timeout_above_the_preset_is_shortened_and_says_so(box):
+    tools = anthropic.SandboxTools(box)
+    answer = tools.dispatch({"id": "1", "name": "bash", "input": {"command": "echo done", "timeout_ms": 60_000}})
+    assert "is_error" not in answer, answer
+    assert answer["content"] == "done\n[the timeout of 60 s was reduced to 30 s, the limit of this sandbox]"
+    answer = tools.dispatch({"id": "1", "name": "python", "input": {"code": "print(1)", "timeout_ms": 0}})
+    assert answer["content"] == "1\n[the timeout of 0 s was ignored: the limit of this sandbox is 30 s]"
+    answer = tools.dispatch({"id": "1", "name": "bash", "input": {"command": "echo done", "timeout_ms": 30_000}})
+    assert answer["content"] == "done"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Dict, List, Literal, Optional
 
 import pytest
 
-from sandlite import AsyncSandbox, Sandbox, Tool, ToolCall
+from sandlite import AsyncSandbox, Sandbox, Tool, ToolCall, ToolContext
 from sandlite._host_tools import NotApproved, parts, schema_of
 
 
@@ -175,3 +175,34 @@ def test_a_tool_can_have_a_name_and_a_schema_of_its_own():
     with Sandbox(tools=[tool]) as box:
         assert box.bash("""tool names '{"b": 1, "a": 2}'""").stdout == '["a","b"]\n'
         assert "names\tNames." in box.bash("tool").stdout + box.bash("tool --list").stdout
+
+
+def test_a_tool_is_a_command_with_options():
+    def weather(city: Annotated[str, "where"], days: int = 1, deep: bool = False) -> str:
+        """Reports the weather."""
+        return f"{city} {days} {deep}"
+
+    with Sandbox(tools=[weather]) as box:
+        assert box.bash("weather --city Paris | tr a-z A-Z").stdout == "PARIS 1 FALSE\n"
+        assert box.bash("weather Rome --days=3 --deep").stdout == "Rome 3 True\n"
+        text = box.bash("weather --help").stdout
+        assert "--city STRING   where [required]\n" in text and "[default: 1]" in text and "Reports the weather." in text
+        wrong = box.bash("weather --town Paris")
+        assert wrong.exit_code == 2 and "unknown option `--town`" in wrong.stderr
+
+
+def test_a_tool_that_asks_for_it_is_given_its_context():
+    seen: List[ToolContext] = []
+
+    def count(path: str, context: ToolContext) -> int:
+        seen.append(context)
+        assert not context.is_cancelled and context.exists(path) and context.list_files("/new") == ["f"]
+        return len(context.read_file(path))
+
+    assert "context" not in schema_of(count)["properties"]
+    with Sandbox(tools=[count]) as box:
+        result = box.bash("mkdir /new; printf hello > /new/f; count --path /new/f")
+        assert result.stdout == "5\n", result.stderr
+        assert seen[0].run == result.run and seen[0].is_cancelled
+        with pytest.raises(NotApproved):
+            seen[0].read_file("/new/f")

@@ -21,7 +21,7 @@ const PACKAGE: &str = "bashkit-cpython-wasm";
 
 /// Where the modules come from that the package leaves out of the standard library.
 const MORE_PACKAGE: &str = "rustpython-pylib";
-const MORE_MODULES: [&str; 29] = [
+const MORE_MODULES: [&str; 31] = [
     "_pydatetime.py",
     "_pydecimal.py",
     "_pyio.py",
@@ -32,6 +32,7 @@ const MORE_MODULES: [&str; 29] = [
     "compileall.py",
     "dbm",
     "doctest.py",
+    "http/server.py",
     "lzma.py",
     "mailbox.py",
     "modulefinder.py",
@@ -45,6 +46,7 @@ const MORE_MODULES: [&str; 29] = [
     "pydoc_data",
     "rlcompleter.py",
     "shelve.py",
+    "socketserver.py",
     "tabnanny.py",
     "this.py",
     "trace.py",

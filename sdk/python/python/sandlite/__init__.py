@@ -13,8 +13,9 @@ from typing import Any as _Any
 
 from . import _native, errors
 from ._calls import Mount
-from ._host_tools import Tool, ToolCall
+from ._host_tools import Tool, ToolCall, ToolContext
 from ._native import __version__
+from ._pip import Installation, Package, PackageError
 from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Limit, Match, Result, Usage, Written
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
@@ -42,17 +43,21 @@ __all__ = [
     "FileEntry",
     "FileWindow",
     "HistoryEntry",
+    "Installation",
     "Kv",
     "Limit",
     "LimitError",
     "Match",
     "Mount",
+    "Package",
+    "PackageError",
     "Result",
     "Sandbox",
     "SandliteError",
     "Session",
     "Tool",
     "ToolCall",
+    "ToolContext",
     "Usage",
     "Written",
     "__version__",

@@ -6,10 +6,11 @@ import os
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generator, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import _calls
+from . import _calls, _pip
 from . import _native as native_half
 from ._calls import Call, Content, EditLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
+from ._pip import Installation, Package
 from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
 
 if TYPE_CHECKING:
@@ -367,6 +368,21 @@ class AsyncSandbox:
     ) -> list[HistoryEntry]:
         """What was done, newest first."""
         return await _finish(_calls.history(self._native, limit, since, before, name, grep))
+
+    async def pip_install(
+        self,
+        *packages: "Union[str, os.PathLike[str]]",
+        requirements: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        find_links: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        offline: bool = False,
+        no_deps: bool = False,
+    ) -> Installation:
+        """Installs Python packages by name or from wheel files, as :meth:`Sandbox.pip_install` does."""
+        return await _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
+
+    async def packages(self) -> "list[Package]":
+        """The installed Python packages, sorted by name."""
+        return await _finish(_pip.installed(self._native))
 
     async def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
         """Everything (files, values, history) as the bytes of a ``.db`` file.

@@ -1,6 +1,7 @@
 """Typed Python functions as tools: a JSON schema from their hints, arguments and results as JSON.
 
-Programs in the sandbox call them (``from sandlite import tools; tools.add(a=1, b=2)``, or ``tool add '{"a": 1, "b": 2}'`` in bash).
+Programs in the sandbox call them: ``from sandlite import tools; tools.add(a=1, b=2)`` in Python; ``add --a 1 --b 2``, or
+``tool add '{"a": 1, "b": 2}'``, in bash.
 """
 
 from __future__ import annotations
@@ -37,6 +38,52 @@ class Tool:
     schema: Optional[Mapping[str, Any]] = None
 
 
+class ToolContext:
+    """The call that a tool works for. A function with a parameter of this type is given it; programs in the sandbox do not see it.
+
+    >>> def preview(path: str, context: ToolContext) -> str:
+    ...     return context.read_file(path)[:80]
+
+    Its files are those of the command that called, with what it has changed so far."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    @property
+    def run(self) -> int:
+        """The number in the history of the command that made the call."""
+        return int(self._native.run)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether that command has ended, by itself, by a limit or by being cancelled: nobody reads the answer any more."""
+        return bool(self._native())
+
+    def _look(self, verb: str, path: str) -> Any:
+        seen = self._native.look(verb, path)
+        if seen is None:
+            raise NotApproved("the command is over")
+        return seen
+
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a file; the path is absolute."""
+        content: bytes = self._look("read", path)
+        return content
+
+    def read_file(self, path: str) -> str:
+        """The text of a file; what is not UTF-8 is replaced."""
+        return self.read_bytes(path).decode("utf-8", "replace")
+
+    def exists(self, path: str) -> bool:
+        """Whether a path leads somewhere."""
+        return bool(self._look("exists", path))
+
+    def list_files(self, path: str) -> "list[str]":
+        """The names in a directory, sorted."""
+        names: list[str] = json.loads(self._look("names", path))
+        return names
+
+
 class NotApproved(Exception):
     """What the sandbox is told of a call that nobody approved."""
 
@@ -62,8 +109,9 @@ def _part(
     description = tool.description or (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
     hints = _hints(function)
     schema = dict(tool.schema) if tool.schema is not None else schema_of(function)
+    takes_context = [key for key, hint in hints.items() if hint is ToolContext and key != "return"]
 
-    def call(text: str, is_over: Callable[[], bool] = lambda: False) -> str:
+    def call(text: str, is_over: Any = lambda: False) -> str:
         arguments = json.loads(text)
         if approve is not None:
             _check_approval(_awaited(approve(ToolCall(name, arguments)), loop))
@@ -71,6 +119,7 @@ def _part(
         if is_over():
             raise NotApproved("the command is over")
         given = {key: _from_json(hints.get(key, Any), value) for key, value in arguments.items()}
+        given.update({key: ToolContext(is_over) for key in takes_context})
         return json.dumps(_awaited(function(**given), loop), default=to_json)
 
     return name, description, json.dumps(schema), call
@@ -116,6 +165,8 @@ def schema_of(function: Callable[..., Any]) -> "dict[str, Any]":
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             others = True
+            continue
+        if hints.get(name) is ToolContext:
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise TypeError(f"tools are called by name, so {function!r} cannot have the parameter {name!r}")

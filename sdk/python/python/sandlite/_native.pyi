@@ -9,6 +9,26 @@ __version__: str
 
 def shut_gate() -> None: ...
 def actions() -> str: ...
+def file_call(
+    sandbox: Sandbox,
+    verb: str,
+    path: str,
+    recorded: str | None,
+    content: bytes | None,
+    done: Done | None = None,
+) -> Any: ...
+def seed(sandbox: Sandbox, files: list[tuple[str, bytes]], recorded: str, done: Done | None = None) -> Any: ...
+def install_packages(
+    sandbox: Sandbox,
+    names: list[str],
+    texts: list[tuple[str, str]],
+    wheels: list[tuple[str, bytes]],
+    sources: tuple[bool, list[str], bool],
+    pip: Callable[[list[str]], tuple[list[tuple[str, bytes]], str | None]],
+    read: Callable[[str, str], str],
+    done: Done | None = None,
+) -> Any: ...
+def packages(sandbox: Sandbox, done: Done | None = None) -> Any: ...
 def set_shipped(directory: str | os.PathLike[str]) -> None: ...
 def compile_guests(directory: str | os.PathLike[str]) -> list[str]: ...
 
@@ -18,6 +38,7 @@ ToolParts = tuple[str, str, str, Callable[..., str]]
 
 class Task:
     def kill(self) -> None: ...
+    def look(self, verb: str, path: str) -> Any: ...
 
 class Sandbox:
     @staticmethod

@@ -49,6 +49,8 @@ class Result:
     limit: Optional[Limit] = None
     #: Its session has a new Python: globals of earlier calls are gone.
     restarted: bool = False
+    #: What else to know, such as an option that was not used as it was given, or the limit that stopped it.
+    notes: "tuple[str, ...]" = ()
 
     @property
     def stdout(self) -> str:
@@ -88,6 +90,7 @@ def result(native: "tuple[bytes, bytes, str]", check: bool) -> Result:
         usage=Usage(**ran["usage"]),
         limit=None if limit is None else Limit(**limit),
         restarted=ran["restarted"],
+        notes=tuple(ran["notes"]),
     )
     return made.check() if check else made
 

@@ -6,9 +6,10 @@ import os
 from types import TracebackType
 from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import _calls, _native
+from . import _calls, _native, _pip
 from ._calls import Call, Content, EditLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
+from ._pip import Installation, Package
 from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
 
 T = TypeVar("T")
@@ -311,6 +312,27 @@ class Sandbox:
     ) -> list[HistoryEntry]:
         """What was done, newest first."""
         return _finish(_calls.history(self._native, limit, since, before, name, grep))
+
+    def pip_install(
+        self,
+        *packages: "Union[str, os.PathLike[str]]",
+        requirements: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        find_links: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        offline: bool = False,
+        no_deps: bool = False,
+    ) -> Installation:
+        """Installs Python packages by name (``"requests>=2"``) or from wheel files, with what they need.
+
+        >>> box.pip_install("jinja2", "pyyaml")  # doctest: +SKIP
+        >>> box.pip_install(requirements="requirements.txt", find_links="wheels/", offline=True)  # doctest: +SKIP
+
+        This interpreter's own pip downloads them, and runs no code of theirs. What has compiled parts is tried without them. Raises
+        :class:`~sandlite.PackageError` if some cannot be installed; the others are then."""
+        return _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
+
+    def packages(self) -> "list[Package]":
+        """The installed Python packages, sorted by name."""
+        return _finish(_pip.installed(self._native))
 
     def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
         """Everything (files, values, history) as the bytes of a ``.db`` file.

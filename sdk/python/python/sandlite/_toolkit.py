@@ -32,11 +32,16 @@ ALL = tuple(
 )
 
 
+#: Tools whose answers, when they are cut, name another tool that shows the rest.
+_CUT_BY = {"bash": "history", "python": "history"}
+
+
 def chosen(names: Optional[Iterable[str]]) -> "list[Spec]":
-    """The tools of these names, in our order; all of them if there are none."""
+    """The tools of these names, in our order, with those that their answers refer to; all of them if there are none."""
     if names is None:
         return list(ALL)
     wanted = list(names)
+    wanted += [_CUT_BY[name] for name in wanted if name in _CUT_BY]
     unknown = sorted(set(wanted) - {spec.name for spec in ALL})
     if unknown:
         raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(spec.name for spec in ALL)}")
@@ -56,22 +61,37 @@ def _failed(error: Exception) -> Answer:
     return Answer(f"error: {error}", is_error=True)
 
 
-def call(box: Sandbox, name: str, given: Union[str, Mapping[str, Any], None]) -> Answer:
-    """Calls a tool. Whatever goes wrong is an answer that the model can read."""
+#: Tools that can resume a session.
+_WITH_SESSIONS = frozenset(spec.name for spec in ALL if "session" in spec.schema.get("properties", {}))
+
+
+def _asked(name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str]) -> "dict[str, Any]":
+    arguments = arguments_of(given)
+    if session is not None and name in _WITH_SESSIONS and arguments.get("session") is None:
+        arguments["session"] = session
+    return arguments
+
+
+def call(
+    box: Sandbox, name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str] = None
+) -> Answer:
+    """Calls a tool, in ``session`` unless the model names another. Whatever goes wrong is an answer that the model can read."""
     try:
-        return box.call_action(name, arguments_of(given))
+        return box.call_action(name, _asked(name, given, session))
     except (SandliteError, ValueError, TypeError) as error:
         return _failed(error)
 
 
-async def acall(box: AnySandbox, name: str, given: Union[str, Mapping[str, Any], None]) -> Answer:
+async def acall(
+    box: AnySandbox, name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str] = None
+) -> Answer:
     """The same for an :class:`AsyncSandbox`: cancelling it kills the command. A plain sandbox runs on another thread."""
     if isinstance(box, Sandbox):
         import asyncio
 
-        return await asyncio.get_running_loop().run_in_executor(None, call, box, name, given)
+        return await asyncio.get_running_loop().run_in_executor(None, call, box, name, given, session)
     try:
-        return await box.call_action(name, arguments_of(given))
+        return await box.call_action(name, _asked(name, given, session))
     except (SandliteError, ValueError, TypeError) as error:
         return _failed(error)
 
@@ -87,17 +107,20 @@ class Calls:
     #: What a call is called there.
     _unit: ClassVar[str]
 
-    def __init__(self, box: AnySandbox, names: Optional[Iterable[str]] = None) -> None:
+    def __init__(
+        self, box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
+    ) -> None:
         self._box = box
         self._specs = chosen(names)
+        self._session = session
 
     def _do(self, name: str, given: Any) -> Answer:
         if not isinstance(self._box, Sandbox):
             raise TypeError(f"an AsyncSandbox is asked with `await tools.adispatch({self._unit})`")
-        return self._refused(name) or call(self._box, name, given)
+        return self._refused(name) or call(self._box, name, given, self._session)
 
     async def _ado(self, name: str, given: Any) -> Answer:
-        return self._refused(name) or await acall(self._box, name, given)
+        return self._refused(name) or await acall(self._box, name, given, self._session)
 
     def _refused(self, name: str) -> Optional[Answer]:
         known = any(spec.name == name for spec in self._specs)

@@ -24,9 +24,12 @@ from ._toolkit import AnySandbox, Spec
 __all__ = ["sandbox_tools"]
 
 
-def sandbox_tools(box: AnySandbox, names: Optional[Iterable[str]] = None) -> "list[BaseTool]":
-    """The tools of a sandbox; ``names`` chooses among them."""
-    return [_tool(box, spec) for spec in _toolkit.chosen(names)]
+def sandbox_tools(
+    box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
+) -> "list[BaseTool]":
+    """The tools of a sandbox. ``names`` chooses among them; ``session`` is the default session of
+    ``bash`` and ``python``, which keeps its state from call to call."""
+    return [_tool(box, spec, session) for spec in _toolkit.chosen(names)]
 
 
 def _text(answer: Answer) -> str:
@@ -36,16 +39,16 @@ def _text(answer: Answer) -> str:
     return answer.text
 
 
-def _tool(box: AnySandbox, spec: Spec) -> BaseTool:
+def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> BaseTool:
     function: Optional[Callable[..., Any]] = None
     if isinstance(box, Sandbox):
         plain = box
 
         def function(**arguments: Any) -> str:
-            return _text(_toolkit.call(plain, spec.name, arguments))
+            return _text(_toolkit.call(plain, spec.name, arguments, session))
 
     async def coroutine(**arguments: Any) -> str:
-        return _text(await _toolkit.acall(box, spec.name, arguments))
+        return _text(await _toolkit.acall(box, spec.name, arguments, session))
 
     return StructuredTool(
         name=spec.name,

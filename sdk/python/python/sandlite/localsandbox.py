@@ -14,19 +14,26 @@ from __future__ import annotations
 
 import builtins
 import enum
-import inspect
 import json
 import re
+import uuid
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, TypeVar, Union
 
-from . import _calls, _native, errors
+from . import _calls, _files, _localsandbox_tools, _native, _steps, errors
 from ._async import _native_answer
 from ._calls import Call, Opening
-from ._host_tools import _awaited, schema_of, schema_of_type, to_json
+from ._localsandbox_tools import (
+    PythonToolset,
+    ToolDefinition,
+    ToolsetInput,
+    function_to_tool_definition,
+    functions_to_toolset,
+)
 from ._results import Result
+from ._steps import Steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,197 +156,6 @@ class HistoryEntry:
     result: Optional[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class ToolDefinition:
-    """A tool that Python code in the sandbox may call."""
-
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-    output_schema: Optional[dict[str, Any]] = None
-    timeout_ms: int = 30_000
-
-
-ToolHandler = Callable[[dict[str, Any]], Any]
-
-
-@dataclass(frozen=True)
-class PythonToolset:
-    """Tools and the functions behind them."""
-
-    definitions: list[ToolDefinition]
-    handlers: dict[str, ToolHandler] = field(default_factory=dict)
-
-
-ToolsetInput = Union[PythonToolset, Sequence[Callable[..., Any]]]
-
-
-def function_to_tool_definition(fn: Callable[..., Any]) -> ToolDefinition:
-    """A definition from a function's name, hints and the first line of its documentation."""
-    signature = inspect.signature(fn)
-    for name, parameter in signature.parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ValueError(f"Tool {fn.__name__!r} parameter {name!r} must be positional/keyword or keyword-only")
-        if parameter.annotation is parameter.empty:
-            raise ValueError(f"Tool {fn.__name__!r} parameter {name!r} is missing a type hint")
-    lines = (inspect.getdoc(fn) or "").strip().splitlines()
-    hints = _return_hint(fn)
-    return ToolDefinition(
-        name=fn.__name__,
-        description=lines[0].strip() if lines else "",
-        input_schema=schema_of(fn),
-        output_schema=None if hints is None else schema_of_type(hints[0]),
-    )
-
-
-def _return_hint(fn: Callable[..., Any]) -> Optional[tuple[Any]]:
-    import typing
-
-    hints = typing.get_type_hints(fn)
-    return (hints["return"],) if "return" in hints else None
-
-
-def functions_to_toolset(functions: Sequence[Callable[..., Any]]) -> PythonToolset:
-    """A toolset of plain functions."""
-    from ._host_tools import _from_json, _hints
-
-    def handler(fn: Callable[..., Any]) -> ToolHandler:
-        hints = _hints(fn)
-        return lambda payload: fn(**{name: _from_json(hints.get(name, Any), value) for name, value in payload.items()})
-
-    definitions = [function_to_tool_definition(fn) for fn in functions]
-    handlers = {definition.name: handler(fn) for definition, fn in zip(definitions, functions)}
-    return PythonToolset(definitions, handlers)
-
-
-def _checked(toolset: ToolsetInput) -> PythonToolset:
-    if not isinstance(toolset, PythonToolset):
-        if not all(callable(fn) for fn in toolset):
-            raise TypeError("toolset sequences must contain only callables")
-        toolset = functions_to_toolset(toolset)
-    names = [definition.name for definition in toolset.definitions]
-    for definition in toolset.definitions:
-        if names.count(definition.name) > 1:
-            raise ValueError(f"Duplicate tool definition: {definition.name}")
-        if definition.timeout_ms <= 0:
-            raise ValueError(f"Tool {definition.name!r} must have a positive timeout_ms")
-    missing = sorted(set(names) - set(toolset.handlers))
-    if missing:
-        raise ValueError(f"Missing handlers for tools: {', '.join(missing)}")
-    extra = sorted(set(toolset.handlers) - set(names))
-    if extra:
-        raise ValueError(f"Handlers declared without matching tool definitions: {', '.join(extra)}")
-    return toolset
-
-
-def _tool_parts(definition: ToolDefinition, handler: ToolHandler, loop: Any) -> tuple[str, str, str, Callable[..., str]]:
-    import threading
-
-    def call(text: str, is_over: Callable[[], bool] = lambda: False) -> str:
-        outcome: list[Any] = []
-        if is_over():
-            raise TimeoutError(f"Tool {definition.name!r} was called by a command that is over", definition.timeout_ms)
-
-        def work() -> None:
-            try:
-                outcome.append((json.dumps(_awaited(handler(json.loads(text)), loop), default=to_json), None))
-            except BaseException as error:  # whatever it is, the sandbox is told
-                outcome.append((None, error))
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(definition.timeout_ms / 1000)
-        if not outcome:
-            raise TimeoutError(
-                f"Tool {definition.name!r} timed out after {definition.timeout_ms} ms", definition.timeout_ms
-            )
-        answer, error = outcome[0]
-        if error is not None:
-            raise error
-        return str(answer)
-
-    return definition.name, definition.description, json.dumps(definition.input_schema), call
-
-
-# What Python code finds as `host_tools`, and how it is run: in one interpreter, each time from its directory.
-_PRELUDE = '''# sandlite.localsandbox
-def _install():
-    import linecache, os, re, sys, traceback, types, __main__
-    from math import log
-    from sandlite import ToolError, tools
-
-    def call(name, payload):
-        if not isinstance(name, str):
-            raise TypeError("host_tools.call expects a string tool name")
-        try:
-            return tools.call(name, payload)
-        except ToolError as error:
-            text = f"Tool {name!r} is not declared" if error.kind == "unknown" else str(error)
-            raise RuntimeError(text) from None
-
-    def words(text):
-        return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\\1 \\2", text).lower())
-
-    def search(query, detail="brief", limit=10):
-        for holds, error, rule in (
-            (isinstance(query, str), TypeError, "expects a string query"),
-            (detail in ("brief", "full"), ValueError, "detail must be 'brief' or 'full'"),
-            (type(limit) is int, TypeError, "limit must be an integer"),
-            (type(limit) is int and limit > 0, ValueError, "limit must be at least 1"),
-        ):
-            if not holds:
-                raise error("host_tools.search " + rule)
-        offered = tools.list()
-        texts = [[(3.5, words(t["name"])), (1.5, words(t["description"])), (0.35, words(str(t["schema"])))] for t in offered]
-        scores = [0.0] * len(offered)
-        for position in range(3):
-            fields = [text[position][1] for text in texts]
-            average = sum(map(len, fields)) / len(fields) if fields else 0
-            for word in set(words(query)):
-                holding = sum(word in field for field in fields)
-                rarity = log(1 + (len(fields) - holding + 0.5) / (holding + 0.5))
-                for index, field in enumerate(fields):
-                    count = field.count(word)
-                    if count:
-                        length = 1 - 0.75 + 0.75 * len(field) / average
-                        scores[index] += texts[index][position][0] * rarity * count * 2.2 / (count + 1.2 * length)
-        ranked = sorted(((score, index) for index, score in enumerate(scores) if score), key=lambda pair: (-pair[0], pair[1]))
-        found = []
-        for score, index in ranked[:limit]:
-            if score < 0.15 * ranked[0][0]:
-                break
-            tool = offered[index]
-            entry = {"name": tool["name"], "description": tool["description"], "score": round(score, 4)}
-            if detail == "full":
-                entry["input_schema"] = tool["schema"]
-            found.append(entry)
-        return found
-
-    def run(directory, code):
-        os.chdir(directory)
-        linecache.cache["<exec>"] = (len(code), None, code.splitlines(True), "<exec>")
-        try:
-            exec(compile(code, "<exec>", "exec"), __main__.__dict__)
-        except SystemExit:
-            raise
-        except BaseException as error:
-            trace = error.__traceback__
-            while trace is not None and trace.tb_frame.f_code.co_filename != "<exec>":
-                trace = trace.tb_next
-            traceback.print_exception(type(error), error, trace)
-            sys.exit(1)
-
-    module = types.ModuleType("host_tools", "Functions of the program around the sandbox.")
-    module.call, module.search = call, search
-    sys.modules["host_tools"] = module
-    runner = types.ModuleType("_localsandbox")
-    runner.run = run
-    sys.modules["_localsandbox"] = runner
-
-_install()
-del _install
-'''
-
 _INTERPRETER = "localsandbox"
 _BASH_TIMEOUT_MS = 30_000
 _PYTHON_TIMEOUT_MS = 60_000
@@ -348,7 +164,7 @@ _DESTROYED = "LocalSandbox instance has been destroyed"
 # A message of a program names its file in one of these ways.
 _NOT_FOUND = (
     re.compile(r":\s*([^\s:]+):\s*No such file or directory"),
-    re.compile(r"cannot (?:access|open|stat) ['\u2018]([^'\u2019]+)['\u2019].*No such file or directory"),
+    re.compile(r"cannot (?:access|open|stat|create regular file|move '[^']*' to) ['\u2018]([^'\u2019]+)['\u2019].*No such file or directory"),
     re.compile(r"([^\s:]+):\s*not found"),
 )
 _DENIED = (
@@ -356,6 +172,16 @@ _DENIED = (
     re.compile(r"cannot [\w ]+ ['\u2018]([^'\u2019]+)['\u2019].*Permission denied"),
 )
 _LIMITS = {"loop_iterations": "loop_iterations", "commands": "command_count"}
+
+# The code with which LocalSandbox's shell ends a command that met one of its limits, whatever it prints.
+_LIMIT_CODE = 126
+
+# What LocalSandbox has rows for; `tool` is its `python_tool_call`.
+_RECORDED = frozenset(
+    ("bash", "python", "tool", "seed", "read_file", "write_file", "list_files", "exists", "delete_file")
+)
+# Rows that are asked for at once.
+_PAGE = 256
 
 
 def _below_data(path: str) -> str:
@@ -393,6 +219,8 @@ def _bash_result(result: Result) -> BashResult:
         found = pattern.search(err)
         if found:
             raise PermissionError(f"Permission denied: {found[1]}", code, out, err, found[1])
+    if code == _LIMIT_CODE:
+        raise ExecutionLimitError(err, "unknown", 0)
     said = f": {err.strip()}" if err.strip() else ""
     raise CommandError(f"Command failed with exit code {code}{said}", code, out, err)
 
@@ -409,42 +237,72 @@ def _python_result(result: Result) -> PythonResult:
     return PythonResult(result.stdout, result.stderr, 1, error)
 
 
-def _history(text: str) -> list[HistoryEntry]:
-    rows = json.loads(text)
-    return [_entry(row) for row in rows if not str(row["command"]).startswith("# sandlite.localsandbox\n")]
+def _entries(rows: "list[dict[str, Any]]") -> "Iterator[HistoryEntry]":
+    """LocalSandbox's rows among ours, which are newest first: the calls of a run come before it."""
+    calls: dict[int, int] = {}
+    for row in rows:
+        if row["name"] == "tool":
+            parent = row["parameters"]["parent"]
+            calls[parent] = calls.get(parent, 0) + 1
+        if row["name"] in _RECORDED and not str(row["command"]).startswith(_localsandbox_tools.OWN):
+            yield _entry(row, calls)
 
 
-def _entry(row: Mapping[str, Any]) -> HistoryEntry:
+def _entry(row: Mapping[str, Any], calls: Mapping[int, int]) -> HistoryEntry:
     name = row["name"]
     parameters = dict(row.get("parameters") or {})
-    result = dict(row["result"]) if isinstance(row.get("result"), dict) else None
+    result = dict(row["result"]) if isinstance(row.get("result"), dict) else {}
     if name == "python":
-        code = _RAN.match(parameters.get("command") or "")
-        length = len(json.loads(code[2])) if code else len(parameters.get("command") or "")
-        parameters = {"codeLength": length, "cwd": json.loads(code[1]) if code else parameters.get("cwd")}
+        parameters = {**_of_python(parameters), "toolCallCount": calls.get(row["id"], 0)}
     elif name == "tool":
-        name = "python_tool_call"
-        preview = json.dumps(parameters.get("arguments"))[:200]
-        parameters = {"toolName": parameters.get("tool"), "requestPreview": preview}
-        failed = row.get("error")
-        answer = {"responsePreview": json.dumps(row.get("result"))[:200]}
-        result = {"success": not failed, **({"errorType": str(failed).partition(":")[0]} if failed else answer)}
-    elif "path" in parameters:
-        parameters["path"] = _below_data(str(parameters["path"])).rstrip("/")
-    elif "paths" in parameters:
-        parameters["paths"] = [_below_data(str(path)) for path in parameters["paths"]]
-    if result is None and name not in ("python", "bash"):
-        result = {"success": not row.get("error")}
+        name, parameters, result = "python_tool_call", *_of_tool(parameters, row)
+    elif name not in ("bash", "exists"):
+        result = {"success": not row.get("error"), **result}
+        if row.get("error"):
+            parameters.pop("binary", None)
     started = row["started"] // 1_000_000
     completed = started if row["completed"] is None else row["completed"] // 1_000_000
     return HistoryEntry(row["id"], name, started, completed, parameters, result)
 
 
-_RAN = re.compile(r'__import__\("_localsandbox"\)\.run\(("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")\)\Z', re.DOTALL)
+def _of_python(parameters: Mapping[str, Any]) -> "dict[str, Any]":
+    command = parameters.get("command") or ""
+    if "codeLength" in parameters:  # a row of LocalSandbox itself
+        return dict(parameters)
+    ran = _RAN.match(command)
+    if ran is None:
+        return {"codeLength": len(command), "cwd": parameters.get("cwd"), "preloadPackages": ""}
+    return {"codeLength": len(json.loads(ran[2])), "cwd": json.loads(ran[1]), **json.loads(json.loads(ran[3]))}
 
 
-def _run_text(cwd: str, code: str) -> str:
-    return f'__import__("_localsandbox").run({json.dumps(cwd)}, {json.dumps(code)})'
+def _of_tool(parameters: Mapping[str, Any], row: Mapping[str, Any]) -> "tuple[dict[str, Any], dict[str, Any]]":
+    shown = {"toolName": parameters.get("tool"), "requestPreview": _preview(parameters.get("arguments"))}
+    failed = row.get("error")
+    if not failed:
+        return shown, {"success": True, "responsePreview": _preview(row.get("result"))}
+    kind, _, text = str(failed).partition(": ")
+    said = _KIND.match(text)
+    kinds = {"unknown": "permission_error", "invalid": "validation_error"}
+    return shown, {"success": False, "errorType": said[1] if said else kinds.get(kind, "internal_error")}
+
+
+def _preview(value: Any) -> str:
+    return (value if isinstance(value, str) else json.dumps(value, separators=(",", ":")))[:200]
+
+
+_KIND = re.compile(r"\[(\w+)\] ")
+_TEXT = r'("(?:[^"\\]|\\.)*")'
+_RAN = re.compile(rf'__import__\("_localsandbox"\)\.run\({_TEXT}, {_TEXT}, {_TEXT}\)\Z', re.DOTALL)
+
+
+def _run_text(cwd: str, code: str, about: Mapping[str, Any]) -> str:
+    words = ", ".join(json.dumps(text) for text in (cwd, code, json.dumps(about)))
+    return f'__import__("_localsandbox").run({words})'
+
+
+def _length(text: str) -> int:
+    """As JavaScript counts."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class KVStore:
@@ -503,19 +361,28 @@ class LocalSandbox:
     ) -> None:
         if files is not None and snapshot is not None:
             raise ValueError("Cannot provide both 'files' and 'snapshot'")
-        self._files = {_below_data(path): _calls.content(content) for path, content in (files or {}).items()}
+        self._seed = {path: _calls.content(content) for path, content in (files or {}).items()}
         self._snapshot = snapshot
         self._cwd = cwd
         self._preset = preset
         self._opened: Optional[_native.Sandbox] = None
         self._destroyed = False
         self._kv = KVStore(self)
+        # What the interpreter that lives was started with, and its name in the history.
+        self._started: Optional[tuple[str, str]] = None
+        self._session = ""
 
     # As in LocalSandbox nothing is started before it is needed.
     def _opening(self) -> Opening:
         env = {"HOME": "/", "TMPDIR": "/tmp"}
-        arguments = (None, self._files, self._snapshot, self._cwd, self._preset.value, env, None, None, None)
+        arguments = (None, None, self._snapshot, self._cwd, self._preset.value, env, None, None, None)
         return Opening(*arguments, root_alias="data")
+
+    # One row, with the paths as they were given.
+    def _seeding(self, box: _native.Sandbox) -> Call[None]:
+        placed = [(_below_data(path), content) for path, content in self._seed.items()]
+        recorded = json.dumps({"paths": list(self._seed), "count": len(placed)})
+        return Call(lambda done: _native.seed(box, placed, recorded, done), lambda answer: None)
 
     def _box(self) -> _native.Sandbox:
         if self._destroyed:
@@ -523,12 +390,15 @@ class LocalSandbox:
         if self._opened is None:
             opening = self._opening()
             try:
-                self._opened = opening.ask(None)
+                opened = opening.ask(None)
+                if self._seed:
+                    self._seeding(opened).ask(None)
+                self._opened = opened
             except errors.SandliteError as error:
                 raise SubprocessCrashed(f"Corrupt database or snapshot: {error}") from error
             finally:
                 opening.forget()
-            self._files = {}
+            self._seed = {}
             self._snapshot = None
         return self._opened
 
@@ -537,6 +407,8 @@ class LocalSandbox:
             opening = self._opening()
             try:
                 opened = await _native_answer(opening.ask)
+                if self._seed and self._opened is None:
+                    await _native_answer(self._seeding(opened).ask)
             except errors.SandliteError as error:
                 raise SubprocessCrashed(f"Corrupt database or snapshot: {error}") from error
             finally:
@@ -545,28 +417,43 @@ class LocalSandbox:
                 self._opened = opened
         return self._box()
 
-    def _finish(self, make: Callable[[_native.Sandbox], Call[T]], path: Optional[str] = None) -> T:
+    def _finish(self, make: Callable[[_native.Sandbox], Call[T]], path: Optional[str] = None, call_name: str = "open") -> T:
         box = self._box()
         try:
             call = make(box)
             return call.read(call.ask(None))
         except errors.SandliteError as error:
-            raise self._translated(error, path) from error
+            raise self._translated(error, path, call_name) from error
 
-    async def _afinish(self, make: Callable[[_native.Sandbox], Call[T]], path: Optional[str] = None) -> T:
+    async def _afinish(
+        self, make: Callable[[_native.Sandbox], Call[T]], path: Optional[str] = None, call_name: str = "open"
+    ) -> T:
         box = await self._abox()
         try:
             call = make(box)
             return call.read(await _native_answer(call.ask))
         except errors.SandliteError as error:
-            raise self._translated(error, path) from error
+            raise self._translated(error, path, call_name) from error
 
-    def _translated(self, error: errors.SandliteError, path: Optional[str]) -> Exception:
+    def _run(self, steps: "Steps[T]") -> T:
+        try:
+            return _steps.run(steps)
+        except errors.SandliteError as error:
+            raise self._translated(error, None) from error
+
+    async def _arun(self, steps: "Steps[T]") -> T:
+        try:
+            return await _steps.arun(steps)
+        except errors.SandliteError as error:
+            raise self._translated(error, None) from error
+
+    def _translated(self, error: errors.SandliteError, path: Optional[str], call: str = "open") -> Exception:
         if isinstance(error, errors.ClosedError):
             return RuntimeError(_DESTROYED)
         missing = (errors.FileNotFoundError, errors.NotADirectoryError, errors.IsADirectoryError)
         if path is not None and isinstance(error, missing):
-            return FileNotFoundError(f"File not found: {path}", 1, "", "", path)
+            stderr = f"ENOENT: no such file or directory, {call} '{_below_data(path)[len('/data'):] or '/'}'"
+            return FileNotFoundError(f"File not found: {path}", 1, "", stderr, path)
         return SubprocessCrashed(str(error))
 
     @property
@@ -589,23 +476,30 @@ class LocalSandbox:
         """:meth:`bash`, for ``asyncio``: a cancelled command is killed."""
         return await self._afinish(self._bash(command, cwd))
 
-    def _python(self, box: _native.Sandbox, text: str) -> Call[Result]:
-        return _calls.run(box, "python", text, session=_INTERPRETER)
-
-    def _tools(
+    def _execute(
         self,
         box: _native.Sandbox,
+        code: str,
+        cwd: Optional[str],
         packages: Optional[list[str]],
         toolset: Optional[ToolsetInput],
         loop: Any,
-    ) -> _native.Sandbox:
+    ) -> "Steps[PythonResult]":
+        checked = _localsandbox_tools.checked(toolset)
         if packages:
             warnings.warn(f"nothing is loaded from the network, so not {', '.join(packages)} either", stacklevel=4)
-        if toolset is None:
-            return box
-        checked = _checked(toolset)
-        parts = [_tool_parts(tool, checked.handlers[tool.name], loop) for tool in checked.definitions]
-        return box.with_tools(parts)
+        about = (_localsandbox_tools.manifest(checked), json.dumps(packages or []))
+        box = box.with_tools(_localsandbox_tools.parts(checked, loop))
+        # Other tools or packages begin with another interpreter, and so does one that a limit has ended.
+        if about != self._started and box.is_python_live(_INTERPRETER):
+            yield _calls.end_session(box, _INTERPRETER)
+        if not box.is_python_live(_INTERPRETER):
+            self._started, self._session = about, str(uuid.uuid4())
+            yield _calls.run(box, "python", _localsandbox_tools.prelude(about[0]), session=_INTERPRETER)
+        shown = {"preloadPackages": ",".join(packages or []), "sessionId": self._session}
+        text = _run_text(cwd or self._cwd, code, shown)
+        result = yield _calls.run(box, "python", text, session=_INTERPRETER)
+        return _python_result(result)
 
     def execute_python(
         self,
@@ -614,13 +508,10 @@ class LocalSandbox:
         preload_packages: Optional[list[str]] = None,
         toolset: Optional[ToolsetInput] = None,
     ) -> PythonResult:
-        """Runs Python code in an interpreter that remembers its globals. Code that raises is a result.
+        """Runs Python code in an interpreter that remembers its globals while its tools stay the same. Code that raises is a result.
 
         ``toolset`` are functions that it may call: ``from host_tools import call, search``."""
-        box = self._tools(self._box(), preload_packages, toolset, None)
-        if not box.is_python_live(_INTERPRETER):
-            self._finish(lambda _: self._python(box, _PRELUDE))
-        return _python_result(self._finish(lambda _: self._python(box, _run_text(cwd or self._cwd, code))))
+        return self._run(self._execute(self._box(), code, cwd, preload_packages, toolset, None))
 
     async def aexecute_python(
         self,
@@ -632,102 +523,122 @@ class LocalSandbox:
         """:meth:`execute_python`, for ``asyncio``; ``async`` tools run in the caller's loop."""
         import asyncio
 
-        box = self._tools(await self._abox(), preload_packages, toolset, asyncio.get_running_loop())
-        if not box.is_python_live(_INTERPRETER):
-            await self._afinish(lambda _: self._python(box, _PRELUDE))
-        return _python_result(await self._afinish(lambda _: self._python(box, _run_text(cwd or self._cwd, code))))
+        loop = asyncio.get_running_loop()
+        return await self._arun(self._execute(await self._abox(), code, cwd, preload_packages, toolset, loop))
 
-    def read_file(self, path: str) -> str:
-        """The text of a file; what is no UTF-8 is replaced."""
-        return self._finish(lambda box: _calls.read_file(box, _below_data(path)), path)
+    # What each helper asks, and the row that it leaves: paths as they were given.
 
-    def read_file_bytes(self, path: str) -> bytes:
-        """The bytes of a file."""
-        return self._finish(lambda box: _calls.read_bytes(box, _below_data(path)), path)
+    def _reading(self, path: str, row: Mapping[str, Any]) -> Callable[[_native.Sandbox], Call[bytes]]:
+        return lambda box: _files.read(box, _below_data(path), row)
 
-    def write_file(self, path: str, content: str) -> None:
-        """Writes a whole file, creating the directories above it."""
-        self._finish(lambda box: _calls.write_file(box, _below_data(path), content, None))
-
-    def write_file_bytes(self, path: str, data: bytes) -> None:
-        """Writes a whole file of bytes."""
-        self._finish(lambda box: _calls.write_file(box, _below_data(path), data, None))
+    def _writing(self, path: str, data: bytes, row: Mapping[str, Any]) -> Callable[[_native.Sandbox], Call[None]]:
+        return lambda box: _files.write(box, _below_data(path), data, row)
 
     def _listing(self, path: str) -> Callable[[_native.Sandbox], Call[list[str]]]:
         # LocalSandbox begins with nothing at all; here there is a directory for temporary files.
         place = _below_data(path)
-        unless_empty = "tmp" if place == "/data" else None
-        return lambda box: Call(
-            lambda done: box.list_names(place, unless_empty, done),
-            lambda answer: sorted(json.loads(answer)),
-        )
+        verb = "names_but_empty_tmp" if place == "/data" else "names"
+        return lambda box: _files.names(box, place, {"path": path}, verb)
+
+    def _deletion(self, path: str) -> Callable[[_native.Sandbox], Call[None]]:
+        return lambda box: _files.remove(box, _below_data(path), {"path": path})
+
+    def _existence(self, path: str) -> Callable[[_native.Sandbox], Call[bool]]:
+        return lambda box: _files.exists(box, _below_data(path), {"path": path})
+
+    def read_file(self, path: str) -> str:
+        """The text of a file; invalid UTF-8 is replaced."""
+        return self._finish(self._reading(path, {"path": path}), path).decode("utf-8", "replace")
+
+    def read_file_bytes(self, path: str) -> bytes:
+        """The bytes of a file."""
+        return self._finish(self._reading(path, {"path": path, "binary": True}), path)
+
+    def write_file(self, path: str, content: str) -> None:
+        """Writes a whole file, creating the directories above it."""
+        self._finish(self._writing(path, content.encode(), {"path": path, "contentLength": _length(content)}))
+
+    def write_file_bytes(self, path: str, data: bytes) -> None:
+        """Writes a whole file of bytes."""
+        self._finish(self._writing(path, bytes(data), {"path": path, "contentLength": len(data), "binary": True}))
 
     def list_files(self, path: str = "/data") -> list[str]:
         """The names in a directory, sorted."""
-        return self._finish(self._listing(path), path)
+        return self._finish(self._listing(path), path, "scandir")
 
     def exists(self, path: str) -> bool:
         """Whether a path leads somewhere."""
-        return self._finish(lambda box: _calls.exists(box, _below_data(path)))
-
-    def _deletion(self, path: str) -> Callable[[_native.Sandbox], Call[None]]:
-        return lambda box: Call(lambda done: box.remove_file(_below_data(path), done), lambda answer: None)
+        return self._finish(self._existence(path))
 
     def delete_file(self, path: str) -> None:
         """Deletes a file."""
-        self._finish(self._deletion(path), path)
+        self._finish(self._deletion(path), path, "unlink")
+
+    @property
+    def _is_unused(self) -> bool:
+        return self._opened is None and not self._seed and self._snapshot is None and not self._destroyed
 
     def export_snapshot(self) -> bytes:
-        """Everything as the bytes of a ``.db`` file, in LocalSandbox 0.3's own layout."""
+        """Everything as the bytes of a ``.db`` file, in LocalSandbox 0.3's own layout; nothing if nothing was done yet."""
+        if self._is_unused:
+            return b""
         return self._finish(lambda box: _calls.export_snapshot(box, "localsandbox"))
 
-    def _rows(self, limit: int) -> Callable[[_native.Sandbox], Call[list[HistoryEntry]]]:
-        # Rows of our own are left out, so there must be some to spare.
-        asked = limit * 2 + 8
-        return lambda box: Call(
-            lambda done: box.history(asked, None, None, None, None, done),
-            lambda answer: _history(answer)[:limit],
-        )
+    def _rows(self, box: _native.Sandbox, limit: int) -> "Steps[list[HistoryEntry]]":
+        rows: list[dict[str, Any]] = []
+        entries: list[HistoryEntry] = []
+        while len(entries) < limit:
+            before = rows[-1]["id"] if rows else None
+            page = yield Call(lambda done: box.history(_PAGE, None, before, None, None, done), json.loads)
+            rows += page
+            # Anew, because the calls of a run may be on the page before it.
+            entries = list(_entries(rows))
+            if len(page) < _PAGE:
+                break
+        return entries[:limit]
 
     def history(self, limit: int = 100) -> list[HistoryEntry]:
         """What was done, newest first."""
-        return self._finish(self._rows(limit))
+        return self._run(self._rows(self._box(), limit))
 
     async def aread_file(self, path: str) -> str:
         """:meth:`read_file`, for ``asyncio``."""
-        return await self._afinish(lambda box: _calls.read_file(box, _below_data(path)), path)
+        return (await self._afinish(self._reading(path, {"path": path}), path)).decode("utf-8", "replace")
 
     async def aread_file_bytes(self, path: str) -> bytes:
         """:meth:`read_file_bytes`, for ``asyncio``."""
-        return await self._afinish(lambda box: _calls.read_bytes(box, _below_data(path)), path)
+        return await self._afinish(self._reading(path, {"path": path, "binary": True}), path)
 
     async def awrite_file(self, path: str, content: str) -> None:
         """:meth:`write_file`, for ``asyncio``."""
-        await self._afinish(lambda box: _calls.write_file(box, _below_data(path), content, None))
+        await self._afinish(self._writing(path, content.encode(), {"path": path, "contentLength": _length(content)}))
 
     async def awrite_file_bytes(self, path: str, data: bytes) -> None:
         """:meth:`write_file_bytes`, for ``asyncio``."""
-        await self._afinish(lambda box: _calls.write_file(box, _below_data(path), data, None))
+        row = {"path": path, "contentLength": len(data), "binary": True}
+        await self._afinish(self._writing(path, bytes(data), row))
 
     async def alist_files(self, path: str = "/data") -> list[str]:
         """:meth:`list_files`, for ``asyncio``."""
-        return await self._afinish(self._listing(path), path)
+        return await self._afinish(self._listing(path), path, "scandir")
 
     async def aexists(self, path: str) -> bool:
         """:meth:`exists`, for ``asyncio``."""
-        return await self._afinish(lambda box: _calls.exists(box, _below_data(path)))
+        return await self._afinish(self._existence(path))
 
     async def adelete_file(self, path: str) -> None:
         """:meth:`delete_file`, for ``asyncio``."""
-        await self._afinish(self._deletion(path), path)
+        await self._afinish(self._deletion(path), path, "unlink")
 
     async def aexport_snapshot(self) -> bytes:
         """:meth:`export_snapshot`, for ``asyncio``."""
+        if self._is_unused:
+            return b""
         return await self._afinish(lambda box: _calls.export_snapshot(box, "localsandbox"))
 
     async def ahistory(self, limit: int = 100) -> list[HistoryEntry]:
         """:meth:`history`, for ``asyncio``."""
-        return await self._afinish(self._rows(limit))
+        return await self._arun(self._rows(await self._abox(), limit))
 
     def destroy(self) -> None:
         """Ends it, with all that is in it. Twice is fine."""

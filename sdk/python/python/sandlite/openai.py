@@ -21,7 +21,8 @@ __all__ = ["SandboxTools"]
 
 
 class SandboxTools(Calls):
-    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them."""
+    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them; ``session`` is the default session of
+    ``bash`` and ``python``, which keeps its state from call to call."""
 
     _unit = "call"
 

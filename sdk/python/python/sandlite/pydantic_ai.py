@@ -1,40 +1,53 @@
-"""The sandbox as a toolset of Pydantic AI (``pip install pydantic-ai-slim``).
+"""The sandbox as a toolset and as a workspace of Pydantic AI (``pip install pydantic-ai-slim``).
 
 >>> from pydantic_ai import Agent
 >>> from sandlite import Sandbox
 >>> from sandlite.pydantic_ai import sandbox_toolset
 >>> agent = Agent(toolsets=[sandbox_toolset(Sandbox())])
 
-A call that goes wrong is given back to the model to try again.
+A call that fails is a result that the model reads: it says what went wrong, and never ends the run. :class:`SandliteWorkspace` is
+the environment of an agent's own tools for files and commands (``pydantic_ai.workspaces``).
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Optional
 
-from pydantic_ai import ModelRetry
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from . import _toolkit
 from ._toolkit import AnySandbox, Spec
 
-__all__ = ["sandbox_toolset"]
+if TYPE_CHECKING:
+    from ._workspace import SandliteWorkspace
+
+__all__ = ["SandliteWorkspace", "sandbox_toolset"]
 
 
-def sandbox_toolset(box: AnySandbox, names: Optional[Iterable[str]] = None) -> "FunctionToolset[Any]":
-    """The tools of a sandbox as one toolset; ``names`` chooses among them."""
-    return FunctionToolset[Any](tools=[_tool(box, spec) for spec in _toolkit.chosen(names)])
+def sandbox_toolset(
+    box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
+) -> "FunctionToolset[Any]":
+    """The tools of a sandbox as one toolset. ``names`` chooses among them; ``session`` is the default session of
+    ``bash`` and ``python``, which keeps its state from call to call."""
+    return FunctionToolset[Any](tools=[_tool(box, spec, session) for spec in _toolkit.chosen(names)])
 
 
-def _tool(box: AnySandbox, spec: Spec) -> "Tool[Any]":
+def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> "Tool[Any]":
     async def call(**arguments: Any) -> str:
-        answer = await _toolkit.acall(box, spec.name, arguments)
-        if answer.is_error:
-            raise ModelRetry(answer.text)
-        return answer.text
+        # Not ``ModelRetry``: two of them in a row end the run.
+        return (await _toolkit.acall(box, spec.name, arguments, session)).text
 
     made: Tool[Any] = Tool.from_schema(
         function=call, name=spec.name, description=spec.description, json_schema=dict(spec.schema), takes_ctx=False
     )
     return made
+
+
+def __getattr__(name: str) -> Any:
+    # Older releases of Pydantic AI have toolsets and no workspaces.
+    if name == "SandliteWorkspace":
+        from ._workspace import SandliteWorkspace
+
+        return SandliteWorkspace
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,286 @@
+"""LocalSandbox's tools: functions of this program that Python code in the sandbox calls through ``host_tools``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+import typing
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+from ._host_tools import _awaited, _from_json, _hints, schema_of, schema_of_type, to_json
+
+
+@dataclass(frozen=True)
+class ToolDefinition:
+    """A tool that Python code in the sandbox may call."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: Optional[dict[str, Any]] = None
+    timeout_ms: int = 30_000
+
+
+ToolHandler = Callable[[dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class PythonToolset:
+    """Tools and the functions behind them."""
+
+    definitions: list[ToolDefinition]
+    handlers: dict[str, ToolHandler] = field(default_factory=dict)
+
+
+ToolsetInput = Union[PythonToolset, Sequence[Callable[..., Any]]]
+
+
+def function_to_tool_definition(fn: Callable[..., Any]) -> ToolDefinition:
+    """A definition from a function's name, hints and the first line of its documentation."""
+    signature = inspect.signature(fn)
+    for name, parameter in signature.parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ValueError(f"Tool {fn.__name__!r} parameter {name!r} must be positional/keyword or keyword-only")
+        if parameter.annotation is parameter.empty:
+            raise ValueError(f"Tool {fn.__name__!r} parameter {name!r} is missing a type hint")
+    lines = (inspect.getdoc(fn) or "").strip().splitlines()
+    hints = typing.get_type_hints(fn)
+    return ToolDefinition(
+        name=fn.__name__,
+        description=lines[0].strip() if lines else "",
+        input_schema=schema_of(fn),
+        output_schema=schema_of_type(hints["return"]) if "return" in hints else None,
+    )
+
+
+def functions_to_toolset(functions: Sequence[Callable[..., Any]]) -> PythonToolset:
+    """A toolset of plain functions."""
+
+    def handler(fn: Callable[..., Any]) -> ToolHandler:
+        hints = _hints(fn)
+        return lambda payload: fn(**{name: _from_json(hints.get(name, Any), value) for name, value in payload.items()})
+
+    definitions = [function_to_tool_definition(fn) for fn in functions]
+    handlers = {definition.name: handler(fn) for definition, fn in zip(definitions, functions)}
+    return PythonToolset(definitions, handlers)
+
+
+def checked(toolset: Optional[ToolsetInput]) -> PythonToolset:
+    """A toolset whose tools have one name and one function each."""
+    if toolset is None:
+        return PythonToolset([])
+    if not isinstance(toolset, PythonToolset):
+        if not all(callable(fn) for fn in toolset):
+            raise TypeError("toolset sequences must contain only callables")
+        toolset = functions_to_toolset(toolset)
+    names = [definition.name for definition in toolset.definitions]
+    for definition in toolset.definitions:
+        if names.count(definition.name) > 1:
+            raise ValueError(f"Duplicate tool definition: {definition.name}")
+        if definition.timeout_ms <= 0:
+            raise ValueError(f"Tool {definition.name!r} must have a positive timeout_ms")
+    missing = sorted(set(names) - set(toolset.handlers))
+    if missing:
+        raise ValueError(f"Missing handlers for tools: {', '.join(missing)}")
+    extra = sorted(set(toolset.handlers) - set(names))
+    if extra:
+        raise ValueError(f"Handlers declared without matching tool definitions: {', '.join(extra)}")
+    return toolset
+
+
+class ToolFailure(Exception):
+    """A failed call: one of LocalSandbox's kinds of error, and a message."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"[{kind}] {text}")
+
+
+#: The types of JSON, from the narrowest on: every integer is a number too.
+_TYPES: "tuple[tuple[str, tuple[type, ...]], ...]" = (
+    ("null", (type(None),)),
+    ("boolean", (bool,)),
+    ("integer", (int,)),
+    ("number", (float,)),
+    ("string", (str,)),
+    ("array", (list,)),
+    ("object", (dict,)),
+)
+
+
+def _type_of(value: Any) -> str:
+    return next((name for name, types in _TYPES if isinstance(value, types)), type(value).__name__)
+
+
+def complaint(value: Any, schema: Mapping[str, Any], place: str) -> Optional[str]:
+    """What is wrong with a value by the part of JSON schema that LocalSandbox looks at; other keywords mean nothing."""
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{place} must be one of {schema['enum']!r}"
+    wanted = schema.get("type")
+    if wanted is not None:
+        found = _type_of(value)
+        allowed = wanted if isinstance(wanted, list) else [wanted]
+        if found not in allowed and not (found == "integer" and "number" in allowed):
+            expected = allowed[0] if len(allowed) == 1 else allowed
+            return f"{place} must be of type {expected!r}, got {found!r}"
+    if isinstance(value, dict):
+        return _complaint_of_object(value, schema, place)
+    if isinstance(value, list) and "items" in schema:
+        parts = (complaint(item, schema["items"], f"{place}[{index}]") for index, item in enumerate(value))
+        return next(filter(None, parts), None)
+    return None
+
+
+def _complaint_of_object(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> Optional[str]:
+    for name in schema.get("required", ()):
+        if name not in value:
+            return f"{place}.{name} is required"
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for name, item in value.items():
+        if name not in properties and others is False:
+            return f"{place}.{name} is not allowed"
+        rule = properties.get(name, others)
+        found = complaint(item, rule, f"{place}.{name}") if isinstance(rule, Mapping) else None
+        if found:
+            return found
+    return None
+
+
+def _answer(definition: ToolDefinition, handler: ToolHandler, text: str, loop: Any) -> str:
+    payload = json.loads(text)
+    wrong = complaint(payload, definition.input_schema, f"$[{definition.name}]")
+    if wrong:
+        raise ToolFailure("validation_error", wrong)
+    try:
+        answer = json.loads(json.dumps(_awaited(handler(payload), loop), default=to_json))
+    except (ValueError, TypeError) as error:
+        raise ToolFailure("validation_error", str(error)) from error
+    wrong = complaint(answer, definition.output_schema or {}, f"$[{definition.name}]")
+    if wrong:
+        raise ToolFailure("validation_error", wrong)
+    return json.dumps(answer)
+
+
+def parts(toolset: PythonToolset, loop: Any) -> "list[tuple[str, str, str, Callable[..., str]]]":
+    """The tools as the native half takes them. It checks nothing of the arguments: that is done here, as LocalSandbox does."""
+    return [_part(definition, toolset.handlers[definition.name], loop) for definition in toolset.definitions]
+
+
+def _part(
+    definition: ToolDefinition, handler: ToolHandler, loop: Any
+) -> "tuple[str, str, str, Callable[..., str]]":
+    def call(text: str, *context: Any) -> str:
+        outcome: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcome.append((_answer(definition, handler, text, loop), None))
+            except BaseException as error:  # reported to the sandbox, whatever it is
+                outcome.append((None, error))
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(definition.timeout_ms / 1000)
+        if not outcome:
+            raise ToolFailure("timeout", f"Tool {definition.name!r} timed out after {definition.timeout_ms} ms")
+        answer, error = outcome[0]
+        if isinstance(error, ToolFailure):
+            raise error
+        if error is not None:
+            raise ToolFailure("internal_error", str(error))
+        return str(answer)
+
+    return definition.name, definition.description, "{}", call
+
+
+def manifest(toolset: PythonToolset) -> str:
+    """The definitions of the tools as JSON. A different manifest starts a new interpreter."""
+    return json.dumps([asdict(definition) for definition in toolset.definitions])
+
+
+#: The first line of a run that is none of the program's.
+OWN = "# sandlite.localsandbox\n"
+
+# What Python code finds as `host_tools`, and how it is run: in one interpreter, each time from its directory.
+_PRELUDE = '''def _install(offered):
+    import linecache, os, re, sys, traceback, types, __main__
+    from math import log
+    from sandlite import ToolError, tools
+
+    def call(name, payload):
+        if not isinstance(name, str):
+            raise TypeError("host_tools.call expects a string tool name")
+        try:
+            return tools.call(name, payload)
+        except ToolError as error:
+            text = {
+                "unknown": f"[permission_error] Tool {name!r} is not declared",
+                "invalid": f"[validation_error] Tool {name!r} payload must be an object",
+            }.get(error.kind, str(error)[len(name) + 2:])
+            raise RuntimeError(text) from None
+
+    def words(text):
+        return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\\1 \\2", text).lower())
+
+    def search(query, detail="brief", limit=10):
+        for holds, error, rule in (
+            (isinstance(query, str), TypeError, "expects a string query"),
+            (detail in ("brief", "full"), ValueError, "detail must be 'brief' or 'full'"),
+            (type(limit) is int, TypeError, "limit must be an integer"),
+            (type(limit) is int and limit > 0, ValueError, "limit must be at least 1"),
+        ):
+            if not holds:
+                raise error("host_tools.search " + rule)
+        weights = (3.5, 1.5, 0.35)
+        texts = [[words(t["name"]), words(t["description"]), words(str(t["input_schema"]))] for t in offered]
+        scores = [0.0] * len(offered)
+        for position, weight in enumerate(weights):
+            fields = [text[position] for text in texts]
+            average = sum(map(len, fields)) / len(fields) if fields else 0
+            for word in set(words(query)):
+                holding = sum(word in field for field in fields)
+                rarity = log(1 + (len(fields) - holding + 0.5) / (holding + 0.5))
+                for index, field in enumerate(fields):
+                    count = field.count(word)
+                    if count:
+                        length = 1 - 0.75 + 0.75 * len(field) / average
+                        scores[index] += weight * rarity * count * 2.2 / (count + 1.2 * length)
+        ranked = sorted(((score, index) for index, score in enumerate(scores) if score), key=lambda pair: (-pair[0], pair[1]))
+        found = []
+        for score, index in ranked[:limit]:
+            if score < 0.15 * ranked[0][0]:
+                break
+            brief = {key: offered[index][key] for key in ("name", "description")}
+            found.append({**brief, "score": round(score, 4), **(offered[index] if detail == "full" else {})})
+        return found
+
+    def run(directory, code, about):
+        os.chdir(directory)
+        linecache.cache["<exec>"] = (len(code), None, code.splitlines(True), "<exec>")
+        try:
+            exec(compile(code, "<exec>", "exec"), __main__.__dict__)
+        except BaseException as error:
+            if isinstance(error, SystemExit) and error.code in (None, 0):
+                return
+            trace = error.__traceback__
+            while trace is not None and trace.tb_frame.f_code.co_filename != "<exec>":
+                trace = trace.tb_next
+            traceback.print_exception(type(error), error, trace)
+            sys.exit(1)
+
+    module = types.ModuleType("host_tools", "Functions of the program around the sandbox.")
+    module.call, module.search = call, search
+    sys.modules["host_tools"] = module
+    runner = types.ModuleType("_localsandbox")
+    runner.run = run
+    sys.modules["_localsandbox"] = runner
+
+_install(__import__("json").loads(%s))
+del _install
+'''
+
+
+def prelude(offered: str) -> str:
+    """The code that an interpreter begins with; ``offered`` is its :func:`manifest`."""
+    return OWN + _PRELUDE.replace("%s", json.dumps(offered))

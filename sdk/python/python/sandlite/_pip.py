@@ -1,0 +1,115 @@
+"""Packages for a sandbox, fetched by the pip of this interpreter, which only downloads: no code of a package runs outside the sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterable, Optional, Sequence, Union
+
+from . import _native
+from ._calls import Call
+from .errors import SandliteError
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed package."""
+
+    name: str
+    version: str
+    requires: "list[str]" = field(default_factory=list)
+    programs: "list[str]" = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A package that could not be installed, and why."""
+
+    name: str
+    reason: str
+    hint: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What :meth:`Sandbox.pip_install` installed, and what installed packages need that nobody has brought."""
+
+    installed: "list[Package]"
+    missing: "list[str]"
+
+
+class PackageError(SandliteError):
+    """Some packages could not be installed; the others are. ``refused`` says which and why, ``installed`` what was."""
+
+    def __init__(self, refused: "list[Refused]", installed: "list[Package]") -> None:
+        super().__init__("; ".join(f"cannot install `{one.name}`: {one.reason}" for one in refused))
+        self.refused = refused
+        self.installed = installed
+        hints = sorted({one.hint for one in refused if one.hint})
+        self.hint = "; ".join(hints) or None
+
+
+def _run_pip(arguments: "list[str]") -> "tuple[list[tuple[str, bytes]], Optional[str]]":
+    import subprocess
+    import sys
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="sandlite-pip-") as directory:
+        command = [sys.executable, "-m", "pip", "download", "--dest", directory, *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if "No module named pip" in done.stderr:
+            raise RuntimeError("this Python has no pip: give wheel files, or install pip")
+        if done.returncode != 0:
+            return [], done.stderr
+        return [(path.name, path.read_bytes()) for path in sorted(Path(directory).iterdir())], None
+
+
+def _read(directory: str, name: str) -> str:
+    return Path(directory, name).read_text()
+
+
+def _is_file(package: str) -> bool:
+    return ("/" in package or package.endswith(".whl")) and "://" not in package
+
+
+def install(
+    box: _native.Sandbox,
+    packages: Sequence[PathLike],
+    requirements: Union[PathLike, Iterable[PathLike], None],
+    find_links: Union[PathLike, Iterable[PathLike], None],
+    offline: bool,
+    no_deps: bool,
+) -> Call[Installation]:
+    """The call behind :meth:`Sandbox.pip_install`."""
+    names = [package for package in packages if isinstance(package, str) and not _is_file(package)]
+    files = [Path(package) for package in packages if package not in names]
+    texts = [(str(path.parent), path.read_text()) for path in _paths(requirements)]
+    links = [str(path) for path in _paths(find_links)]
+    wheels = [(path.name, path.read_bytes()) for path in files]
+    sources = (no_deps, links, offline)
+    return Call(
+        lambda done: _native.install_packages(box, names, texts, wheels, sources, _run_pip, _read, done), _installation
+    )
+
+
+def installed(box: _native.Sandbox) -> Call["list[Package]"]:
+    """The call behind :meth:`Sandbox.packages`."""
+    return Call(lambda done: _native.packages(box, done), lambda answer: [Package(**one) for one in json.loads(answer)])
+
+
+def _paths(given: Union[PathLike, Iterable[PathLike], None]) -> "list[Path]":
+    if given is None:
+        return []
+    return [Path(given)] if isinstance(given, (str, os.PathLike)) else [Path(one) for one in given]
+
+
+def _installation(answer: Any) -> Installation:
+    said = json.loads(answer)
+    done = [Package(**one) for one in said["installed"]]
+    if said["refused"]:
+        raise PackageError([Refused(**one) for one in said["refused"]], done)
+    return Installation(done, said["missing"])

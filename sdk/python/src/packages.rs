@@ -1,0 +1,59 @@
+//! Packages by name: pip itself is run by Python, which knows its own interpreter.
+
+use pyo3::prelude::*;
+use runtime::{Error, Fetched, Sources, requirements};
+
+use crate::gate;
+use crate::operation::{Done, json};
+use crate::sandbox::NativeSandbox;
+
+/// Installs packages; how it went as JSON. `texts` are files of requirements with the directories that they are in; `pip` takes the
+/// arguments of a download and returns the wheels by file name, or what pip wrote to standard error; `read` returns the text of a
+/// file by its directory and its name.
+#[pyfunction]
+#[pyo3(signature = (sandbox, names, texts, wheels, sources, pip, read, done=None))]
+#[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
+pub(crate) fn install_packages(
+    py: Python<'_>,
+    sandbox: &NativeSandbox,
+    names: Vec<String>,
+    texts: Vec<(String, String)>,
+    wheels: Vec<(String, Vec<u8>)>,
+    sources: (bool, Vec<String>, bool),
+    pip: Py<PyAny>,
+    read: Py<PyAny>,
+    done: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (no_deps, find_links, offline) = sources;
+    let sources = Sources { no_deps, find_links, offline };
+    sandbox.act(py, done, move |sandbox| {
+        let mut names = names;
+        for (directory, text) in texts {
+            let mut beside = |name: &str| asked(|py| read.call1(py, (directory.as_str(), name))?.extract::<String>(py));
+            names.extend(requirements(&text, &mut beside)?);
+        }
+        let fetch = |arguments: &[String]| {
+            let arguments = arguments.to_vec();
+            let answer = asked(|py| pip.call1(py, (arguments,))?.extract::<(Vec<(String, Vec<u8>)>, Option<String>)>(py))?;
+            Ok(match answer {
+                (_, Some(stderr)) => Fetched::Err(stderr),
+                (wheels, None) => Ok(wheels),
+            })
+        };
+        let done = sandbox.packages().install_named(&names, wheels, &sources, fetch)?;
+        Ok(Done::Json(Some(json(&done)?)))
+    })
+}
+
+/// The installed packages, as JSON.
+#[pyfunction]
+#[pyo3(signature = (sandbox, done=None))]
+pub(crate) fn packages(py: Python<'_>, sandbox: &NativeSandbox, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    sandbox.act(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.packages().list()?)?))))
+}
+
+// What a function of Python returns; its exception in its own words.
+fn asked<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
+    let answer = gate::with_python(|py| work(py).map_err(|error| error.value(py).to_string()));
+    answer.unwrap_or_else(|| Err("the program is at its end".to_owned())).map_err(Error::Invalid)
+}

@@ -1,0 +1,104 @@
+"""Packages, from wheels that the tests make: nothing is fetched from anywhere."""
+
+import asyncio
+import base64
+import hashlib
+import zipfile
+
+import pytest
+
+from sandlite import AsyncSandbox, PackageError, Sandbox
+
+
+def wheel(directory, name, version="1.0", tag="py3-none-any", files=None, requires=()):
+    """Writes a wheel and returns its path."""
+    info = f"{name}-{version}.dist-info"
+    needed = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    pure = "true" if tag.endswith("-none-any") else "false"
+    whole = {
+        f"{name}/__init__.py": f"value = {name!r}\n",
+        **(files or {}),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n",
+    }
+    path = directory / f"{name}-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        record = ""
+        for inner, text in whole.items():
+            archive.writestr(inner, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record += f"{inner},sha256={digest},{len(text.encode())}\n"
+        archive.writestr(f"{info}/RECORD", record + f"{info}/RECORD,,\n")
+    return path
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    directory = tmp_path / "wheels"
+    directory.mkdir()
+    wheel(directory, "alpha", requires=["beta>=1"])
+    wheel(directory, "beta")
+    native = "cp314-cp314-manylinux_2_17_x86_64"
+    either = "try:\n    from gamma._fast import value\nexcept ImportError:\n    value = 'slow'\n"
+    wheel(directory, "gamma", tag=native, files={"gamma/__init__.py": either, "gamma/_fast.cpython-314-x86_64-linux-gnu.so": "ELF"})
+    wheel(directory, "delta", tag=native, files={"delta/__init__.py": "import delta._fast\n", "delta/_fast.abi3.so": "ELF"})
+    wheel(directory, "epsilon", requires=["delta"])
+    return directory
+
+
+def names(packages):
+    return [package.name for package in packages]
+
+
+def test_a_wheel_file_is_installed(wheels):
+    with Sandbox() as box:
+        done = box.pip_install(wheels / "beta-1.0-py3-none-any.whl")
+        assert names(done.installed) == ["beta"] and names(box.packages()) == ["beta"]
+        assert box.python("import beta; print(beta.value)").stdout == "beta\n"
+        assert box.exists("/home/user/.local/lib/python3.14/site-packages/beta/__pycache__/__init__.cpython-314.pyc")
+
+
+def test_names_are_found_in_a_directory_with_what_they_need(wheels):
+    with Sandbox() as box:
+        done = box.pip_install("alpha", find_links=wheels, offline=True)
+        assert names(done.installed) == ["alpha", "beta"] and done.missing == []
+        alone = Sandbox()
+        assert names(alone.pip_install("alpha", find_links=[wheels], offline=True, no_deps=True).installed) == ["alpha"]
+
+
+def test_requirements_are_read_from_a_file(wheels, tmp_path):
+    (tmp_path / "more.txt").write_text("gamma\n")
+    (tmp_path / "requirements.txt").write_text("# ours\nalpha==1.0  # pinned\n-r more.txt\n")
+    with Sandbox() as box:
+        box.pip_install(requirements=tmp_path / "requirements.txt", find_links=wheels, offline=True)
+        assert names(box.packages()) == ["alpha", "beta", "gamma"]
+        assert box.python("import gamma; print(gamma.value)").stdout == "slow\n"
+
+
+def test_one_that_does_not_work_is_named_and_the_others_are_installed(wheels):
+    with Sandbox() as box:
+        with pytest.raises(PackageError) as caught:
+            box.pip_install("beta", "delta", "epsilon", "absent", find_links=wheels, offline=True)
+        reasons = {refused.name: refused.reason for refused in caught.value.refused}
+        assert set(reasons) == {"delta", "epsilon", "absent"}
+        assert "does not work without its compiled part: ModuleNotFoundError" in reasons["delta"]
+        assert reasons["epsilon"].startswith("it needs `delta`, which does not work without its compiled part")
+        assert names(caught.value.installed) == ["beta"] and names(box.packages()) == ["beta"]
+
+
+def test_what_is_not_a_name_is_refused_before_pip_is_asked():
+    with Sandbox() as box:
+        for name in ("six @ https://example.com/x.whl", "--index-url=x", "a;b"):
+            with pytest.raises(ValueError, match="invalid package name"):
+                box.pip_install(name)
+        with pytest.raises(ValueError, match="offline"):
+            box.pip_install("six", offline=True)
+
+
+def test_an_async_sandbox_installs_too(wheels):
+    async def main():
+        async with AsyncSandbox() as box:
+            done = await box.pip_install("alpha", find_links=wheels, offline=True)
+            assert names(done.installed) == ["alpha", "beta"] == names(await box.packages())
+
+    asyncio.run(main())
