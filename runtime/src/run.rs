@@ -13,6 +13,6 @@ mod surroundings;
 
 pub use child::{Child, ChildOutput, ChildStdin};
 pub use command::{Command, Stream};
-pub use output::{ExitStatus, Output};
+pub use output::{ExitStatus, Output, Shown};
 pub(crate) use program::Program;
 pub(crate) use surroundings::{Surroundings, Variables, set_variable, surroundings};

@@ -8,10 +8,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::Error;
+use crate::limits::{Pause, Pauses};
 use schema::Schema;
 
 /// Longest name of a tool.
@@ -23,9 +25,28 @@ const MAX_COMPLAINT_BYTES: usize = 4 << 10;
 type Action = dyn Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync;
 
 /// The call that a tool's function works for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ToolContext {
     over: Arc<AtomicBool>,
+    pauses: Arc<Pauses>,
+    on_change: Option<Arc<OnChange>>,
+}
+
+type OnChange = dyn Fn() + Send + Sync;
+
+/// The command's clock stands still while this lives; see [`ToolContext::pause`].
+pub struct ToolPause {
+    pause: Option<Pause>,
+    on_change: Option<Arc<OnChange>>,
+}
+
+impl Drop for ToolPause {
+    fn drop(&mut self) {
+        drop(self.pause.take());
+        if let Some(on_change) = &self.on_change {
+            on_change();
+        }
+    }
 }
 
 impl ToolContext {
@@ -34,6 +55,33 @@ impl ToolContext {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Stops the command's clock until the result is dropped, for a function that waits for a person. After `longest` the command ends
+    /// as if its time were over. Other processes of the command go on meanwhile, within their limit of compute.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use sandlite_runtime::Tool;
+    /// let deploy = Tool::with_context("deploy", "Deploys it.", "{}", |_, context| {
+    ///     let pause = context.pause(Duration::from_secs(600));
+    ///     let is_approved = true; // ask a person here
+    ///     drop(pause);
+    ///     if is_approved && !context.is_over() { Ok("deployed".into()) } else { Err("not approved".to_owned()) }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn pause(&self, longest: Duration) -> ToolPause {
+        let pause = ToolPause { pause: Some(self.pauses.begin(longest)), on_change: self.on_change.clone() };
+        if let Some(on_change) = &self.on_change {
+            on_change();
+        }
+        pause
+    }
+
+    /// A call of a command with this clock; `on_change` is called when it is stopped and when it goes on.
+    pub(crate) fn new(pauses: &Arc<Pauses>, on_change: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { pauses: Arc::clone(pauses), on_change: Some(Arc::new(on_change)), ..Self::default() }
     }
 
     /// Ends the call when the result is dropped.
@@ -117,6 +165,18 @@ impl Tool {
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.schema
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext").field("over", &self.is_over()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ToolPause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolPause")
     }
 }
 

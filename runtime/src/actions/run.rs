@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use presets::{Overrides, WallTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Answer, Context, Request};
-use crate::{Command, Error, ExitStatus, LimitReached, Output, Sandbox, Usage};
+use crate::{Command, Error, ExitStatus, LimitReached, Output, Sandbox, Shown, Usage};
 
 /// Bytes of each stream that an answer for a model has; the rest is in the history.
 const KEPT_START: usize = 40 << 10;
 const KEPT_END: usize = 20 << 10;
+/// Bytes of the value of a last expression that such an answer has beside its text.
+const KEPT_VALUE: usize = 16 << 10;
 
 /// A bash command line to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -31,9 +36,9 @@ pub struct Bash {
 pub struct Python {
     /// The code, as `python3 -c` takes it.
     pub code: String,
-    /// Print the value of a last expression, as a notebook does.
+    /// Print the value of a last expression, as a notebook does; defaults to true in a session.
     #[serde(default)]
-    pub echo: bool,
+    pub echo: Option<bool>,
     /// How to run it.
     #[serde(flatten)]
     pub options: RunOptions,
@@ -107,7 +112,8 @@ impl Request for Python {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let command = Command::python(self.code);
-        answer(context, if self.echo { command.echo() } else { command }, self.options)
+        let echo = self.echo.unwrap_or(self.options.session.is_some());
+        answer(context, if echo { command.echo() } else { command }, self.options)
     }
 }
 
@@ -116,7 +122,7 @@ fn answer(context: &Context, command: Command, options: RunOptions) -> Result<An
     let cancelled = context.cancel.is_killed();
     let ran = Ran::new(&output, cancelled).for_model();
     let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
-    Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
+    Ok(Answer::with_bytes(ran.image_bytes(), ran.render(), &ran).failed(was_stopped))
 }
 
 /// How a command went.
@@ -146,6 +152,21 @@ pub struct Ran {
     pub restarted: bool,
     /// What else to know.
     pub notes: Vec<String>,
+    /// The value of a last expression of Python code, if it was printed and JSON can represent it.
+    pub value: Option<Value>,
+    /// The text of that value, as Python writes it.
+    pub text: Option<String>,
+    /// Pictures that Python code displayed, such as figures of Matplotlib.
+    pub images: Vec<Image>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Image {
+    /// `image/png` or `image/svg+xml`.
+    pub mime: String,
+    /// Its bytes in base64.
+    pub data: String,
 }
 
 /// A limit that was met.
@@ -176,6 +197,16 @@ impl From<&LimitReached> for Limit {
             rolled_back: reached.rolled_back,
         }
     }
+}
+
+impl From<&Shown> for Image {
+    fn from(shown: &Shown) -> Self {
+        Self { mime: shown.mime.clone(), data: STANDARD.encode(&shown.data) }
+    }
+}
+
+fn shown<'a>(output: &'a Output, mime: &str) -> Option<&'a [u8]> {
+    output.shown.iter().rfind(|shown| shown.mime == mime).map(|shown| shown.data.as_slice())
 }
 
 impl Ran {
@@ -209,11 +240,20 @@ impl Ran {
             run: output.run,
             restarted: output.restarted,
             notes,
+            value: shown(output, "application/json").and_then(|json| serde_json::from_slice(json).ok()),
+            text: shown(output, "text/plain").map(|text| String::from_utf8_lossy(text).into_owned()),
+            images: output.shown.iter().filter(|shown| shown.mime.starts_with("image/")).map(Image::from).collect(),
         }
     }
 
-    // Without the middle of long output.
+    fn image_bytes(&self) -> usize {
+        self.images.iter().map(|image| image.data.len()).sum()
+    }
+
+    // Without the middle of long output, and without what it repeats.
     fn for_model(mut self) -> Self {
+        self.text.take_if(|text| text.len() > KEPT_VALUE);
+        self.value.take_if(|value| value.to_string().len() > KEPT_VALUE);
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
