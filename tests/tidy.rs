@@ -221,7 +221,7 @@ const DIRECTIONS: [(&str, &[&str]); 17] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
-    ("sandlite-python", &["sandlite-runtime"]),
+    ("sandlite-python", &["sandlite", "sandlite-runtime"]),
     (
         "sandlite-runtime",
         &["sandlite-abi", "sandlite-guests", "sandlite-image", "sandlite-presets", "sandlite-probes", "sqlite-fs"],

@@ -15,19 +15,39 @@ from . import _native, errors
 from ._calls import Mount
 from ._host_tools import Tool, ToolCall
 from ._native import __version__
-from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Limit, Match, Result, Usage, Written
+from ._process import AsyncProcess, AsyncStream, Chunk, Process, Stream
+from ._results import (
+    Answer,
+    Edited,
+    FileEntry,
+    FileStat,
+    FileWindow,
+    HistoryEntry,
+    Image,
+    Info,
+    Limit,
+    Match,
+    Result,
+    TreeCopy,
+    Usage,
+    Written,
+)
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
-from .errors import CommandError, LimitError, SandliteError
+from .errors import BusyError, CommandError, LimitError, SandliteError
 
-# The guests that came compiled with this package.
+# The compiled guests of this package.
 _native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
-# Our own threads stay out of an interpreter that is at its end.
+# Keeps our own threads out of an interpreter that is shutting down.
 _atexit.register(_native.shut_gate)
 
 
 def actions() -> "list[dict[str, _Any]]":
-    """What :meth:`Sandbox.call_action` can do: name, title, description, effect, permission, audience and schemas of each."""
+    """Returns what :meth:`Sandbox.call_action` can do: name, title, description, effect, permission, audience and schemas of each.
+
+    >>> [action["name"] for action in actions()][:2]
+    ['bash', 'python']
+    """
     listed: list[dict[str, _Any]] = _json.loads(_native.actions())
     return listed
 
@@ -35,24 +55,34 @@ def actions() -> "list[dict[str, _Any]]":
 __all__ = [
     "Answer",
     "AsyncKv",
+    "AsyncProcess",
     "AsyncSandbox",
     "AsyncSession",
+    "AsyncStream",
+    "BusyError",
+    "Chunk",
     "CommandError",
     "Edited",
     "FileEntry",
+    "FileStat",
     "FileWindow",
     "HistoryEntry",
+    "Image",
+    "Info",
     "Kv",
     "Limit",
     "LimitError",
     "Match",
     "Mount",
+    "Process",
     "Result",
     "Sandbox",
     "SandliteError",
     "Session",
+    "Stream",
     "Tool",
     "ToolCall",
+    "TreeCopy",
     "Usage",
     "Written",
     "__version__",
