@@ -9,6 +9,7 @@
 import atexit as _atexit
 import json as _json
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import _native, errors
@@ -16,25 +17,25 @@ from ._calls import Mount
 from ._host_tools import Tool, ToolCall
 from ._native import __version__
 from ._process import AsyncProcess, AsyncStream, Chunk, Process, Stream
-from ._results import (
-    Answer,
-    Edited,
-    FileEntry,
-    FileStat,
-    FileWindow,
-    HistoryEntry,
-    Image,
-    Info,
-    Limit,
-    Match,
-    Result,
-    TreeCopy,
-    Usage,
-    Written,
-)
+from ._results import Limit, Result, Usage
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
 from .errors import BusyError, CommandError, LimitError, SandliteError
+
+if _TYPE_CHECKING:
+    from ._records import (
+        Answer,
+        Edited,
+        FileEntry,
+        FileStat,
+        FileWindow,
+        HistoryEntry,
+        Image,
+        Info,
+        Match,
+        TreeCopy,
+        Written,
+    )
 
 # The compiled guests of this package.
 _native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
@@ -50,6 +51,16 @@ def actions() -> "list[dict[str, _Any]]":
     """
     listed: list[dict[str, _Any]] = _json.loads(_native.actions())
     return listed
+
+
+def __getattr__(name: str) -> _Any:
+    # Types that only those who name them need.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _records
+
+    value = globals()[name] = getattr(_records, name)
+    return value
 
 
 __all__ = [

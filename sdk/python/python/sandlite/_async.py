@@ -10,10 +10,12 @@ from . import _native as native_half
 from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._process import AsyncOnOutput, AsyncProcess, AsyncStream
-from ._results import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, Result, TreeCopy
+from ._results import Result
 
 if TYPE_CHECKING:
     import asyncio
+
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
 
 T = TypeVar("T")
 Text = Union[str, bytes]

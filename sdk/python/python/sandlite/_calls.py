@@ -6,24 +6,15 @@ import json
 import math
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _native, _results
 from ._approval import timed
 from ._host_tools import Approve, ToolLike, parts
-from ._results import (
-    Answer,
-    Edited,
-    FileEntry,
-    FileStat,
-    FileWindow,
-    HistoryEntry,
-    Info,
-    Match,
-    Result,
-    TreeCopy,
-    Written,
-)
+from ._results import Result
+
+if TYPE_CHECKING:
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy, Written
 
 T = TypeVar("T")
 
@@ -59,12 +50,14 @@ def _mount(given: MountLike) -> "tuple[str, str, bool, bool]":
     return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
 
 
-@dataclass(frozen=True)
 class Call(Generic[T]):
     """A call: ``ask`` takes the callback for its end, or ``None``; ``read`` converts the native result."""
 
-    ask: Callable[[Optional["_native.Done"]], Any]
-    read: Callable[[Any], T]
+    __slots__ = ("ask", "read")
+
+    def __init__(self, ask: 'Callable[[Optional["_native.Done"]], Any]', read: Callable[[Any], T]) -> None:
+        self.ask = ask
+        self.read = read
 
 
 def _same(value: Any) -> Any:
@@ -203,7 +196,7 @@ def _act(box: _native.Sandbox, name: str, request: Mapping[str, Any], read: Call
 
 def call_action(box: _native.Sandbox, name: str, arguments: Mapping[str, Any]) -> Call[Answer]:
     text = json.dumps(dict(arguments))
-    return Call(lambda done: box.call_action(name, text, done), lambda answer: Answer(**json.loads(answer)))
+    return Call(lambda done: box.call_action(name, text, done), lambda answer: _results.Answer(**json.loads(answer)))
 
 
 def tool_text(box: _native.Sandbox, name: str, request: Mapping[str, Any]) -> Call[str]:
@@ -215,7 +208,7 @@ def read_window(
     box: _native.Sandbox, path: str, offset: Optional[int], limit: Optional[int]
 ) -> Call[FileWindow]:
     request = {"path": path, "offset": offset, "limit": limit}
-    return _act(box, "read_file", request, lambda answer: FileWindow(**answer))
+    return _act(box, "read_file", request, lambda answer: _results.FileWindow(**answer))
 
 
 def read_bytes(box: _native.Sandbox, path: str) -> Call[bytes]:
@@ -240,7 +233,7 @@ def write_file(
         "encoding": "base64",
         "expected_version": expected_version,
     }
-    return _act(box, "write_file", request, lambda answer: Written(**answer))
+    return _act(box, "write_file", request, lambda answer: _results.Written(**answer))
 
 
 def edit_file(
@@ -250,12 +243,12 @@ def edit_file(
         dict(edit) if isinstance(edit, Mapping) else {"old": edit[0], "new": edit[1]} for edit in edits
     ]
     request = {"path": path, "edits": given, "expected_version": expected_version}
-    return _act(box, "edit_file", request, lambda answer: Edited(**answer))
+    return _act(box, "edit_file", request, lambda answer: _results.Edited(**answer))
 
 
 def list_files(box: _native.Sandbox, path: Optional[str], depth: int, hidden: bool) -> Call[list[FileEntry]]:
     request = {"path": path, "depth": depth, "hidden": hidden}
-    return _act(box, "list_files", request, lambda answer: [FileEntry(**entry) for entry in answer["entries"]])
+    return _act(box, "list_files", request, lambda answer: [_results.FileEntry(**entry) for entry in answer["entries"]])
 
 
 def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) -> Call[list[str]]:
@@ -265,7 +258,7 @@ def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) 
 
 def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call[list[Match]]:
     whole = {"pattern": pattern, **request}
-    return _act(box, "grep", whole, lambda answer: [Match(**match) for match in answer["matches"]])
+    return _act(box, "grep", whole, lambda answer: [_results.Match(**match) for match in answer["matches"]])
 
 
 def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
@@ -282,7 +275,7 @@ def mkdir(box: _native.Sandbox, path: str) -> Call[None]:
 
 
 def stat(box: _native.Sandbox, path: str, follow_symlinks: bool) -> Call[FileStat]:
-    return _act(box, "file_info", {"path": path, "follow": follow_symlinks}, _results.file_stat)
+    return _act(box, "file_info", {"path": path, "follow": follow_symlinks}, lambda answer: _results.file_stat(answer))
 
 
 def append(box: _native.Sandbox, path: str, value: Content) -> Call[None]:
@@ -324,11 +317,11 @@ def download_dir(box: _native.Sandbox, path: str, host: HostPath) -> Call[TreeCo
 
 
 def _copied(answer: str) -> TreeCopy:
-    return TreeCopy(**json.loads(answer))
+    return _results.TreeCopy(**json.loads(answer))
 
 
 def info(box: _native.Sandbox) -> Call[Info]:
-    return Call(lambda done: box.info(done), lambda answer: Info(**json.loads(answer)))
+    return Call(lambda done: box.info(done), lambda answer: _results.Info(**json.loads(answer)))
 
 
 def exists(box: _native.Sandbox, path: str) -> Call[bool]:
@@ -345,7 +338,10 @@ def history(
     output: bool = False,
 ) -> Call[list[HistoryEntry]]:
     nanoseconds = None if since is None else int(since * 1e9)
-    return Call(lambda done: box.history(limit, nanoseconds, before, name, grep, done, output), _results.history)
+    return Call(
+        lambda done: box.history(limit, nanoseconds, before, name, grep, done, output),
+        lambda answer: _results.history(answer),
+    )
 
 
 def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:

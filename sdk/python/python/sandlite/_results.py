@@ -1,12 +1,27 @@
-"""Return values: frozen dataclasses."""
+"""Return values of commands: frozen dataclasses. Those of everything else are in ``_records.py``."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Union
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 from .errors import CommandError, LimitError
+
+if TYPE_CHECKING:
+    from ._records import Answer as Answer
+    from ._records import Edited as Edited
+    from ._records import FileEntry as FileEntry
+    from ._records import FileStat as FileStat
+    from ._records import FileWindow as FileWindow
+    from ._records import HistoryEntry as HistoryEntry
+    from ._records import Image as Image
+    from ._records import Info as Info
+    from ._records import Match as Match
+    from ._records import TreeCopy as TreeCopy
+    from ._records import Written as Written
+    from ._records import file_stat as file_stat
+    from ._records import history as history
 
 
 @dataclass(frozen=True)
@@ -33,15 +48,6 @@ class Usage:
     processes: int
     bytes_read: int
     bytes_written: int
-
-
-@dataclass(frozen=True)
-class Image:
-    """A picture that Python code displayed: a Matplotlib figure, or a value with ``_repr_png_`` or ``_repr_svg_``."""
-
-    #: ``image/png`` or ``image/svg+xml``.
-    mime: str
-    data: bytes = field(repr=False)
 
 
 #: Characters of each stream in the ``repr`` of a result.
@@ -171,221 +177,26 @@ def result(native: "tuple[bytes, bytes, str]", check: bool, command: str = "") -
         notes=tuple(ran["notes"]),
         value=ran.get("value"),
         text=ran.get("text"),
-        images=tuple(_image(image) for image in ran.get("images", ())),
+        images=_images(ran.get("images")),
     )
     return made.check() if check else made
 
 
-def _image(given: Mapping[str, str]) -> Image:
+def _images(given: "Optional[list[Mapping[str, str]]]") -> "tuple[Image, ...]":
+    if not given:
+        return ()
     import base64
 
-    return Image(given["mime"], base64.b64decode(given["data"]))
+    from ._records import Image
+
+    return tuple(Image(image["mime"], base64.b64decode(image["data"])) for image in given)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The outcome of an action: text for a model, the same as data, and whether it failed."""
+def __getattr__(name: str) -> Any:
+    # The others are made when somebody asks for one: together they take as long as the rest of the import.
+    if name.startswith("_"):
+        raise AttributeError(name)
+    from . import _records
 
-    text: str
-    data: Any = None
-    is_error: bool = False
-
-
-@dataclass(frozen=True)
-class FileWindow:
-    """A part of a file, as :meth:`Sandbox.read_window` returns it."""
-
-    path: str
-    content: str
-    encoding: str
-    start_line: int
-    end_line: int
-    total_lines: int
-    size: int
-    version: str
-    truncated: bool
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written."""
-
-    path: str
-    created: bool
-    size: int
-    version: str
-
-
-@dataclass(frozen=True)
-class Edited:
-    """What was replaced: how many places, and the first line of each edit."""
-
-    path: str
-    replacements: int
-    lines: list[int]
-    size: int
-    version: str
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """One entry of a directory: ``file``, ``directory``, ``symlink`` or ``other``."""
-
-    path: str
-    kind: str
-    size: int
-    target: Optional[str] = None
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rsplit("/", 1)[-1]
-
-
-@dataclass(frozen=True)
-class FileStat:
-    """Metadata of a path, as :meth:`Sandbox.stat` and :meth:`Sandbox.walk` return it."""
-
-    path: str
-    #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
-    kind: str
-    size: int
-    #: The permission bits, such as ``0o644``.
-    mode: int
-    #: When the content was last changed, in seconds since 1970.
-    modified: float
-    #: The target of a symbolic link.
-    target: Optional[str] = None
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rsplit("/", 1)[-1]
-
-    @property
-    def is_dir(self) -> bool:
-        """Whether it is a directory."""
-        return self.kind == "directory"
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a regular file."""
-        return self.kind == "file"
-
-
-def file_stat(row: Mapping[str, Any]) -> FileStat:
-    return FileStat(
-        path=row["path"],
-        kind=row["type"],
-        size=row["size"],
-        mode=int(row["mode"], 8),
-        modified=row["modified"] / 1e9,
-        target=row.get("target"),
-    )
-
-
-@dataclass(frozen=True)
-class TreeCopy:
-    """What :meth:`Sandbox.upload_dir` and :meth:`Sandbox.download_dir` copied."""
-
-    files: int
-    directories: int
-    symlinks: int
-    bytes: int
-    #: Paths that were not copied: devices, pipes, links that lead out of the tree.
-    skipped: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Info:
-    """What a sandbox holds, as :meth:`Sandbox.info` returns it. Sizes are in bytes."""
-
-    #: The database file; ``None`` in memory.
-    path: Optional[str]
-    preset: str
-    #: The size of the database itself, without its write-ahead log.
-    database_bytes: int
-    files: int
-    directories: int
-    symlinks: int
-    keys: int
-    runs: int
-    #: Usage and limit by name: ``disk``, ``inodes``, ``names``, ``keys``, ``sessions`` and ``history``.
-    used: Mapping[str, int] = field(default_factory=dict)
-    allowed: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Match:
-    """A line that matches."""
-
-    path: str
-    line: int
-    text: str
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """One row of the history. Times are in seconds since 1970."""
-
-    id: int
-    name: str
-    command: str
-    status: str
-    exit_code: Optional[int]
-    limit: Optional[str]
-    error: Optional[str]
-    started_at: float
-    completed_at: Optional[float]
-    parameters: Any = None
-    result: Any = None
-    usage: Any = None
-    changes: Any = None
-    #: Only the beginning of its output was recorded.
-    output_truncated: bool = False
-    #: Its output was dropped to keep the history within the limit ``history``.
-    output_pruned: bool = False
-    #: What it printed, if the history was read with ``output=True``.
-    stdout_bytes: bytes = b""
-    stderr_bytes: bytes = b""
-
-    @property
-    def stdout(self) -> str:
-        """Standard output as text, if the history was read with ``output=True``."""
-        return self.stdout_bytes.decode("utf-8", "replace")
-
-    @property
-    def stderr(self) -> str:
-        """Standard error as text, if the history was read with ``output=True``."""
-        return self.stderr_bytes.decode("utf-8", "replace")
-
-
-def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list[HistoryEntry]:
-    text, outputs = (native, []) if isinstance(native, str) else native
-    rows = json.loads(text)
-    outputs = outputs or [(b"", b"")] * len(rows)
-    return [
-        HistoryEntry(
-            id=row["id"],
-            name=row["name"],
-            command=row["command"],
-            status=row["status"],
-            exit_code=row["exit_code"],
-            limit=row["limit"],
-            error=row.get("error"),
-            started_at=row["started"] / 1e9,
-            completed_at=None if row["completed"] is None else row["completed"] / 1e9,
-            parameters=row.get("parameters"),
-            result=row.get("result"),
-            usage=row.get("usage"),
-            changes=row.get("changes"),
-            output_truncated=row.get("output_truncated", False),
-            output_pruned=row.get("output_pruned", False),
-            stdout_bytes=stdout,
-            stderr_bytes=stderr,
-        )
-        for row, (stdout, stderr) in zip(rows, outputs)
-    ]
+    value = globals()[name] = getattr(_records, name)
+    return value

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _process
 from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._process import OnOutput, Process, Stream
-from ._results import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, Result, TreeCopy
+from ._results import Result
+
+if TYPE_CHECKING:
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
 
 T = TypeVar("T")
 Text = Union[str, bytes]
