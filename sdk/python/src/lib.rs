@@ -3,6 +3,8 @@
 //!
 //! What a person sees (types, results, exceptions) is Python, in `python/sandlite`.
 
+mod about;
+mod engine;
 mod errors;
 mod fork;
 mod gate;
@@ -21,7 +23,7 @@ use pyo3::prelude::*;
 /// Runs the command `sandlite`, whose first word is its name, and returns its exit code.
 #[pyfunction]
 fn cli(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    if let Some(directory) = sandbox::shipped() {
+    if let Some(directory) = engine::shipped() {
         sandlite_cli::set_shipped(directory.to_owned());
     }
     py.detach(|| sandlite_cli::run(words))
@@ -38,7 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gate::shut_gate, module)?)?;
     module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
     module.add_function(wrap_pyfunction!(cli, module)?)?;
-    module.add_function(wrap_pyfunction!(sandbox::set_shipped, module)?)?;
-    module.add_function(wrap_pyfunction!(sandbox::compile_guests, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::set_shipped, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::compile_guests, module)?)?;
     Ok(())
 }

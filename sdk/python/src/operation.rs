@@ -7,8 +7,9 @@ use runtime::actions::{Answer, Context, Ran, find, quoted};
 use runtime::{Error, Output, Sandbox};
 use serde_json::{Value, json};
 
+use crate::about::About;
 use crate::errors;
-use crate::sandbox::{About, NativeSandbox};
+use crate::sandbox::NativeSandbox;
 
 /// The end of an operation, before it is Python's.
 pub(crate) enum Done {

@@ -1,93 +1,29 @@
 //! `sandlite._native.Sandbox`: every operation, at once or with a function to call at its end.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Host, Mount, Preset, Sandbox, Tool};
+use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Mount, Preset, Sandbox};
 
+use crate::about::{About, next_number};
+use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::operation::{Done, act, json};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
 use crate::{errors, fork, trees};
 
-/// Where the compiled guests of this package are, once it is known.
-static SHIPPED: OnceLock<PathBuf> = OnceLock::new();
-
-/// Tells where the compiled guests of this package are.
-#[pyfunction]
-pub(crate) fn set_shipped(directory: PathBuf) {
-    // Said at the first import; the same at every later one.
-    let _ = SHIPPED.set(directory);
-}
-
-/// Where the compiled guests of this package are.
-pub(crate) fn shipped() -> Option<&'static Path> {
-    SHIPPED.get().map(PathBuf::as_path)
-}
-
-/// Compiles the guests into a directory, for the package that is being built.
-#[pyfunction]
-pub(crate) fn compile_guests(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
-    py.detach(|| Host::compile_guests(directory)).map_err(|error| errors::raise(py, &error))
-}
-
-/// One engine and one set of compiled guests for the whole process.
-fn host() -> Result<Host, Error> {
-    static HOST: OnceLock<Host> = OnceLock::new();
-    static OPENING: Mutex<()> = Mutex::new(());
-    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(host) = HOST.get() {
-        return Ok(host.clone());
-    }
-    let mut builder = Host::builder();
-    if let Some(directory) = SHIPPED.get() {
-        builder = builder.shipped(directory);
-    }
-    fork::claim();
-    let host = builder.build()?;
-    Ok(HOST.get_or_init(|| host).clone())
-}
-
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
 pub(crate) struct NativeSandbox {
     open: Mutex<Option<Sandbox>>,
     about: About,
-}
-
-/// What Python knows of a sandbox beside the sandbox itself.
-#[derive(Clone)]
-pub(crate) struct About {
-    /// Its own in this process; the tools that work for it have it too.
-    number: u64,
-    path: Option<PathBuf>,
-    preset: String,
-    is_read_only: bool,
-    tools: Arc<[ToolParts]>,
-}
-
-impl About {
-    /// Another sandbox like this one, in this file.
-    fn of_fork(&self, path: Option<PathBuf>) -> Self {
-        Self { number: next_number(), path, is_read_only: false, ..self.clone() }
-    }
-
-    fn tools(&self) -> Vec<Tool> {
-        Python::attach(|py| self.tools.iter().map(|parts| host_tools::tool(py, parts, self.number)).collect())
-    }
-}
-
-fn next_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// A directory of this machine: where it is, where it is seen, whether it can be changed there, whether it may be a sensitive one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from . import _native
@@ -9,7 +10,8 @@ from . import _native
 
 def main() -> None:
     """Runs the words of this process's command line and exits."""
-    sys.stdout.flush()
+    # Ctrl-C is for the command: Python would raise KeyboardInterrupt after the command has dealt with it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.cli(["sandlite", *sys.argv[1:]]))
 
 
