@@ -100,7 +100,7 @@ def test_a_person_s_time_ends_too_and_nothing_runs_afterwards():
 
     with Sandbox(tools=[act], approve=approve, approve_timeout=0.2) as box:
         result = box.bash("tool act {}")
-        assert result.limit is not None and result.limit.name == "wall", result
+        assert result.limit is not None and result.limit.used == "200 ms of waiting for approval", result
         ended.set()
         returned.wait(30)
         assert box.bash("echo next").stdout == "next\n"
