@@ -18,6 +18,8 @@ const KEPT_START: usize = 40 << 10;
 const KEPT_END: usize = 20 << 10;
 /// Bytes of the value of a last expression that such an answer has beside its text.
 const KEPT_VALUE: usize = 16 << 10;
+/// Bytes of its pictures, in base64: with the streams they stay below the largest answer.
+const KEPT_IMAGES: usize = 512 << 10;
 
 /// A bash command line to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -122,7 +124,7 @@ fn answer(context: &Context, command: Command, options: RunOptions) -> Result<An
     let cancelled = context.cancel.is_killed();
     let ran = Ran::new(&output, cancelled).for_model();
     let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
-    Ok(Answer::with_bytes(ran.image_bytes(), ran.render(), &ran).failed(was_stopped))
+    Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
 }
 
 /// How a command went.
@@ -246,14 +248,21 @@ impl Ran {
         }
     }
 
-    fn image_bytes(&self) -> usize {
-        self.images.iter().map(|image| image.data.len()).sum()
-    }
-
     // Without the middle of long output, and without what it repeats.
     fn for_model(mut self) -> Self {
         self.text.take_if(|text| text.len() > KEPT_VALUE);
         self.value.take_if(|value| value.to_string().len() > KEPT_VALUE);
+        let (mut room, all) = (KEPT_IMAGES, self.images.len());
+        self.images.retain(|image| match room.checked_sub(image.data.len()) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        });
+        if self.images.len() < all {
+            self.notes.push(format!("pictures left out: {}; save them to files", all - self.images.len()));
+        }
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
