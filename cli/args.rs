@@ -5,6 +5,7 @@ mod limits;
 mod run;
 mod versions;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
@@ -43,16 +44,22 @@ enum UsualVerb {
 }
 
 impl Args {
-    /// The words we were called with; ends the process where they make no sense or ask for help.
-    pub(crate) fn from_command_line() -> Self {
-        let is_usual = std::env::args_os().any(|word| word == "bash" || word == "python");
-        match is_usual.then(Usual::try_parse) {
+    /// Parses a command line; ends the process if it is invalid or asks for help.
+    pub(crate) fn from_words(words: Vec<OsString>) -> Self {
+        let is_usual = words.iter().any(|word| word == "bash" || word == "python");
+        let mut args = match is_usual.then(|| Usual::try_parse_from(&words)) {
             Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash) },
             Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => Self { global, verb: Verb::Python(python) },
-            _ => Self::parse(),
-        }
+            _ => Self::parse_from(words),
+        };
+        let named = || std::env::var_os(DATABASE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        args.global.db = args.global.db.or_else(named);
+        args
     }
 }
+
+/// The variable that names the sandbox's file where `--db` does not.
+const DATABASE_VARIABLE: &str = "SANDLITE_DB";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +74,7 @@ Examples:
 /// Options of every verb.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
-    /// The sandbox's file, created if missing [default: ./sandlite.db if it exists, else in memory]
+    /// The sandbox's file, created if missing [default: $SANDLITE_DB, else ./sandlite.db if it exists, else in memory]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
     /// What commands may use: strict, normal or permissive, or a file such as ./mine.toml

@@ -1,5 +1,6 @@
 //! This program's engine. It takes about as long to start as it takes to understand the command line, so both happen at once.
 
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use runtime::{Builder, Command, Host, HostBuilder, Starting};
 use crate::printer::Printer;
 
 /// The directory of compiled guests beside the program.
-const SHIPPED: &str = "sandlite-guests";
+const BESIDE: &str = "sandlite-guests";
 
 /// The engine that is being started, until somebody takes it.
 static STARTING: Mutex<Option<Starting>> = Mutex::new(None);
@@ -17,9 +18,17 @@ static STARTING: Mutex<Option<Starting>> = Mutex::new(None);
 /// Who tells what takes long, once the command line has said how.
 static TELLER: OnceLock<Printer> = OnceLock::new();
 
+/// Where compiled guests came with the program.
+static SHIPPED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names that directory.
+pub(crate) fn set_shipped(directory: PathBuf) {
+    let _ = SHIPPED.set(directory);
+}
+
 /// Begins to start the engine if a command will want one. Nobody is told that it fails: whoever needs it starts another.
-pub(crate) fn start_early() {
-    let next = std::env::args_os().find_map(|word| match word.to_str() {
+pub(crate) fn start_early(words: &[OsString]) {
+    let next = words.iter().find_map(|word| match word.to_str() {
         Some("bash") => Some(Command::bash("")),
         Some("python") => Some(Command::python("")),
         _ => None,
@@ -36,7 +45,11 @@ pub(crate) fn tell(printer: &Printer) {
 
 /// The engine's settings. Most programs run one command and end.
 pub(crate) fn settings() -> HostBuilder {
-    with_shipped(Host::builder()).unpooled().progress(|what| {
+    let builder = match SHIPPED.get() {
+        Some(directory) => Host::builder().shipped(directory),
+        None => with_shipped(Host::builder()),
+    };
+    builder.unpooled().progress(|what| {
         if let Some(printer) = TELLER.get() {
             printer.verbose(what);
             printer.progress().spin(what);
@@ -55,7 +68,7 @@ pub(crate) fn with_shipped(builder: HostBuilder) -> HostBuilder {
 // Beside the program, as `cargo xtask dist` puts them. They are native code: only if nobody else than the program's owner can
 // have put them there.
 fn shipped(program: &Path) -> Option<PathBuf> {
-    let directory = program.parent()?.join(SHIPPED);
+    let directory = program.parent()?.join(BESIDE);
     let found = std::fs::symlink_metadata(&directory).ok().filter(|found| found.is_dir() && found.mode() & 0o022 == 0)?;
     let owner = std::fs::metadata(program).ok()?.uid();
     (found.uid() == owner).then_some(directory)
@@ -84,7 +97,7 @@ mod tests {
     #[test]
     fn guests_beside_the_program_count_only_where_nobody_else_can_write() {
         let place = tempfile::tempdir().unwrap();
-        let (program, directory) = (place.path().join("sandlite"), place.path().join(SHIPPED));
+        let (program, directory) = (place.path().join("sandlite"), place.path().join(BESIDE));
         fs::write(&program, "").unwrap();
         assert_eq!(shipped(&program), None);
         fs::create_dir(&directory).unwrap();

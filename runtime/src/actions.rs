@@ -6,6 +6,7 @@
 mod answer;
 mod files;
 mod history;
+mod places;
 mod run;
 mod schema;
 mod space;
@@ -25,7 +26,8 @@ use crate::{Cancel, Command, Error, Sandbox, Stream};
 
 pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
-pub use run::{Bash, Limit, Python, Ran, RunOptions};
+pub use places::{AppendFile, Appended, FileDescription, FileInfo, MadeDirectory, MakeDirectory, NewContent, WroteFiles};
+pub use run::{Bash, Image, Limit, Python, Ran, RunOptions};
 pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
@@ -276,7 +278,7 @@ pub fn find(name: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.name == name)
 }
 
-use Effect::{Changes, Reads};
+use Effect::{Adds, Changes, Reads};
 use Permission::{Execute, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
 static ACTIONS: &[Action] = &[
@@ -290,6 +292,12 @@ static ACTIONS: &[Action] = &[
     Action::new::<Grep>("grep", "Search in files", GREP, Reads, ReadFiles).of_versions::<Grep>(),
     Action::new::<DeleteFile>("delete_file", "Delete a file", DELETE, Changes, WriteFiles),
     Action::new::<MoveFile>("move_file", "Move a file", MOVE, Changes, WriteFiles),
+    Action::new::<MakeDirectory>("make_directory", "Create a directory", MKDIR, Adds, WriteFiles).idempotent().for_programs(),
+    Action::new::<FileInfo>("file_info", "Describe a file", INFO, Reads, ReadFiles).for_programs(),
+    Action::new::<AppendFile>("append_file", "Add to a file", APPEND, Changes, WriteFiles).for_programs(),
+    Action::new::<places::WriteFiles>("write_files", "Write many files", WRITE_MANY, Changes, WriteFiles)
+        .idempotent()
+        .for_programs(),
     Action::new::<CopyFiles>("copy_files", "Copy files", COPY, Changes, WriteFiles).idempotent().for_programs(),
     Action::new::<FindFiles>("find_files", "Find files by name or kind", FIND, Reads, ReadFiles)
         .of_versions::<FindFiles>()
@@ -337,6 +345,10 @@ const GLOB: &str = "Finds files by a pattern such as `src/**/*.{py,toml}`, at mo
 const GREP: &str = "Searches files for a regular expression: matching lines with context, files, or counts. At most 200 matches or 64 KB a call.";
 const DELETE: &str = "Deletes a file or a link; a directory with all that is in it if recursive is set.";
 const MOVE: &str = "Moves or renames a file or a directory; replaces a file only if overwrite is set.";
+const MKDIR: &str = "Creates a directory and those above it.";
+const INFO: &str = "Returns kind, size, permissions and time of a path.";
+const APPEND: &str = "Adds to the end of a file, creating it and the directories above it.";
+const WRITE_MANY: &str = "Writes many files, creating the directories above them. All of them are written or none.";
 const COPY: &str = "Copies a file, or a directory with everything below it if recursive is set. An existing directory takes the copy inside. \
 All of it is copied or nothing.";
 const FIND: &str = "Lists everything below a directory, filtered by name and kind, with size, mode and time. At most 1000 entries or 64 KB a call.";

@@ -128,7 +128,7 @@ impl Cancel {
         };
         let Some(job) = job else { return Duration::MAX };
         job.meter.reserve(database.settling());
-        let left = job.meter.left().unwrap_or(Duration::MAX);
+        let left = job.meter.left();
         if left.is_zero() {
             database.interrupter().interrupt();
         }

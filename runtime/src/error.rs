@@ -156,6 +156,13 @@ impl Error {
         }
     }
 
+    /// Returns whether somebody else has the sandbox: another process has its file open, or a command did not end in time.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        use sqlite_fs::Error::{Busy, Locked, LockedElsewhere};
+        matches!(self, Self::Database(Busy | Locked { .. } | LockedElsewhere(_)))
+    }
+
     /// The path in the sandbox that it is about.
     #[must_use]
     pub fn path(&self) -> Option<&str> {

@@ -59,12 +59,12 @@ pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
 pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
-pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Stream};
+pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
-pub use tools::{Tool, ToolContext};
+pub use tools::{Tool, ToolContext, ToolPause};
 pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
 pub use vfs::TreeCopy;

@@ -3,8 +3,10 @@
 //! Charge before you take; a refused charge takes nothing. What ran out first is remembered and told to the caller.
 
 mod meter;
+mod pauses;
 mod reached;
 
 pub(crate) use meter::Meter;
 pub use meter::Usage;
+pub(crate) use pauses::{Pause, Pauses};
 pub use reached::LimitReached;

@@ -23,7 +23,7 @@ mod table;
 mod turns;
 pub(crate) mod wait;
 
-pub(crate) use capture::{Capture, Sink};
+pub(crate) use capture::{Capture, CaptureReader, CaptureWriter};
 pub(crate) use fault::{Ended, Fault};
 pub(crate) use fork::fork;
 pub(crate) use job::{Job, MemoryCharge, Outside};

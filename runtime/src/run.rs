@@ -14,7 +14,7 @@ mod surroundings;
 
 pub use child::{Child, ChildOutput, ChildStdin};
 pub use command::{Command, Stream};
-pub use output::{ExitStatus, Output, RESTARTED};
+pub use output::{ExitStatus, Output, RESTARTED, Shown};
 pub(crate) use program::Program;
 pub use running::RunningFiles;
 pub(crate) use surroundings::{Surroundings, Variables, set_variable, surroundings};

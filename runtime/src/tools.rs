@@ -9,9 +9,11 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::limits::{Pause, Pauses};
 use crate::{Error, RunningFiles};
 use schema::Schema;
 use words::Asked;
@@ -25,19 +27,33 @@ const MAX_COMPLAINT_BYTES: usize = 4 << 10;
 type Action = dyn Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync;
 
 /// The call that a tool's function works for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ToolContext {
     over: Arc<AtomicBool>,
     run: i64,
     files: RunningFiles,
+    pauses: Arc<Pauses>,
+    on_change: Option<Arc<OnChange>>,
+}
+
+type OnChange = dyn Fn() + Send + Sync;
+
+/// The command's clock stands still while this lives; see [`ToolContext::pause`].
+pub struct ToolPause {
+    pause: Option<Pause>,
+    on_change: Option<Arc<OnChange>>,
+}
+
+impl Drop for ToolPause {
+    fn drop(&mut self) {
+        drop(self.pause.take());
+        if let Some(on_change) = &self.on_change {
+            on_change();
+        }
+    }
 }
 
 impl ToolContext {
-    /// A call that a command with this row in the history has made.
-    pub(crate) fn new(run: i64, files: RunningFiles) -> Self {
-        Self { over: Arc::default(), run, files }
-    }
-
     /// The command's row in the history.
     #[must_use]
     pub fn run(&self) -> i64 {
@@ -55,6 +71,33 @@ impl ToolContext {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Stops the command's clock until the result is dropped, for a function that waits for a person. After `longest` the command ends
+    /// as if its time were over. Other processes of the command go on meanwhile, within their limit of compute.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use sandlite_runtime::Tool;
+    /// let deploy = Tool::with_context("deploy", "Deploys it.", "{}", |_, context| {
+    ///     let pause = context.pause(Duration::from_secs(600));
+    ///     let is_approved = true; // ask a person here
+    ///     drop(pause);
+    ///     if is_approved && !context.is_over() { Ok("deployed".into()) } else { Err("not approved".to_owned()) }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn pause(&self, longest: Duration) -> ToolPause {
+        let pause = ToolPause { pause: Some(self.pauses.begin(longest)), on_change: self.on_change.clone() };
+        if let Some(on_change) = &self.on_change {
+            on_change();
+        }
+        pause
+    }
+
+    /// A call that a command with this row in the history has made; `on_change` is called when its clock is stopped and when it goes on.
+    pub(crate) fn new(run: i64, files: RunningFiles, pauses: &Arc<Pauses>, on_change: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { over: Arc::default(), run, files, pauses: Arc::clone(pauses), on_change: Some(Arc::new(on_change)) }
     }
 
     /// Ends the call when the result is dropped.
@@ -139,6 +182,18 @@ impl Tool {
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.schema
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext").field("over", &self.is_over()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ToolPause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolPause")
     }
 }
 

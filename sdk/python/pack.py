@@ -93,6 +93,8 @@ def main() -> None:
         files[f"sandlite/compiled/{path.name}.xz"] = packed(path)
     files[f"{info}/licenses/LICENSE"] = (HERE.parent.parent / "LICENSE").read_bytes()
     files[f"{info}/METADATA"] = metadata(project, given.version).encode()
+    scripts = "".join(f"{name} = {entry}\n" for name, entry in project["scripts"].items())
+    files[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}".encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: sandlite\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, content in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()

@@ -1,8 +1,10 @@
 //! A command is bash, its output comes back, and a failure is a result.
 
+use std::io::Read;
 use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
-use runtime::{Command, ExitStatus, Overrides, Sandbox, Tool};
+use runtime::{Command, ExitStatus, LimitName, Overrides, Sandbox, Stream, Tool, WallTime};
 
 use super::{bash, bash_with, check, host, sandbox};
 
@@ -197,4 +199,96 @@ fn a_tool_that_waits_learns_that_its_command_is_over() {
     assert!(output.status.limit().is_some());
     drop(ended);
     assert_eq!(hear.recv(), Ok((false, true)));
+}
+
+#[test]
+fn a_command_waits_for_a_reader_that_has_begun_and_for_no_other() {
+    let (finished, has_finished) = mpsc::channel();
+    let finished = Mutex::new(finished);
+    let done = Tool::new("done", "The end.", "{}", move |_| {
+        finished.lock().unwrap().send(()).unwrap();
+        Ok(true.into())
+    });
+    let sandbox = Sandbox::builder().host(host()).tool(done).open().unwrap();
+    let script = "head -c 1000000 /dev/zero; tool done {} > /dev/null";
+    let mut child = sandbox.spawn(Command::bash(script)).unwrap();
+    has_finished.recv_timeout(Duration::from_secs(20)).expect("nobody reads, so nobody is waited for");
+    let mut first = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut first).unwrap();
+    assert_eq!((first.len(), child.wait().unwrap().stdout.len()), (1_000_000, 1_000_000));
+
+    let command = Command::bash(script);
+    let mut stdout = command.output_of(Stream::Stdout);
+    stdout.follow();
+    let running = std::thread::spawn({
+        let sandbox = sandbox.clone();
+        move || sandbox.run(command).unwrap()
+    });
+    stdout.read_exact(&mut [0; 100]).unwrap();
+    assert!(has_finished.recv_timeout(Duration::from_millis(300)).is_err(), "the command did not wait for its reader");
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    assert_eq!((rest.len(), running.join().unwrap().stdout.len()), (999_900, 1_000_000));
+}
+
+#[test]
+fn a_command_that_waits_for_its_reader_can_be_killed_and_has_a_deadline() {
+    let command = Command::bash("yes");
+    let (stdout, cancel) = (command.output_of(Stream::Stdout), command.cancel());
+    stdout.follow();
+    let killed = std::thread::spawn(move || {
+        while stdout.available().is_none() {
+            std::thread::yield_now();
+        }
+        cancel.kill();
+        stdout
+    });
+    assert_eq!(sandbox().run(command).unwrap().status, ExitStatus::Signaled(9));
+    drop(killed.join().unwrap());
+
+    let wall = Some(WallTime(Duration::from_millis(300)));
+    let command = Command::bash("yes").limits(Overrides { wall, ..Overrides::default() });
+    let stdout = command.output_of(Stream::Stdout);
+    stdout.follow();
+    let output = sandbox().run(command).unwrap();
+    assert_eq!(output.status.limit().map(|reached| reached.limit), Some(LimitName::Wall));
+    assert!(output.stdout.len() < 1 << 20, "{} bytes", output.stdout.len());
+    drop(stdout);
+}
+
+#[test]
+fn time_that_a_person_takes_is_not_the_command_s_and_has_an_end_of_its_own() {
+    let ask = |longest: u64, taken: u64| {
+        Tool::with_context("ask", "Asks.", "{}", move |_, context| {
+            let pause = context.pause(Duration::from_millis(longest));
+            // A person: nothing else can end the wait.
+            let (_open, never) = mpsc::channel::<()>();
+            let _ = never.recv_timeout(Duration::from_millis(taken));
+            drop(pause);
+            Ok(true.into())
+        })
+    };
+    let wall = Some(WallTime(Duration::from_millis(300)));
+    let run = |tool: Tool| {
+        let sandbox = Sandbox::builder().host(host()).tool(tool).open().unwrap();
+        sandbox.run(Command::bash("tool ask {}").limits(Overrides { wall, ..Overrides::default() })).unwrap()
+    };
+    let slow = run(ask(20_000, 500));
+    assert_eq!((slow.stdout, slow.status), (b"true\n".to_vec(), ExitStatus::Exited(0)));
+    let too_slow = run(ask(100, 2_000));
+    let reached = too_slow.status.limit().expect("the pause has an end");
+    assert_eq!((reached.limit, reached.used.as_str()), (LimitName::Wall, "100 ms of waiting for approval"));
+    assert!(too_slow.usage.wall < Duration::from_millis(1_500), "{:?}", too_slow.usage.wall);
+}
+
+#[test]
+fn python_code_displays_values_and_pictures() {
+    let code = "class P:\n def _repr_png_(self): return b'png'\nP()";
+    let output = sandbox().run(Command::python(code).echo()).unwrap();
+    let shown: Vec<(&str, &[u8])> = output.shown.iter().map(|shown| (shown.mime.as_str(), shown.data.as_slice())).collect();
+    assert_eq!(shown.last(), Some(&("image/png", &b"png"[..])));
+    let output = sandbox().run(Command::python("[1, 'a']").echo()).unwrap();
+    let shown: Vec<(&str, &[u8])> = output.shown.iter().map(|shown| (shown.mime.as_str(), shown.data.as_slice())).collect();
+    assert_eq!(shown, [("text/plain", &b"[1, 'a']"[..]), ("application/json", b"[1, \"a\"]")]);
+    assert!(sandbox().run(Command::python("[1, 'a']")).unwrap().shown.is_empty());
 }

@@ -250,7 +250,7 @@ fn every_change_has_a_row_in_the_history() {
 
 fn arguments(action: &str) -> Value {
     match action {
-        "read_file" => json!({ "path": "/work/notes" }),
+        "read_file" | "file_info" => json!({ "path": "/work/notes" }),
         "glob" | "grep" => json!({ "pattern": "*", "path": "/work", "literal": true }),
         "kv_get" => json!({ "key": "step" }),
         _ => json!({}),

@@ -150,6 +150,19 @@ fn calls_of_one_session_go_on_where_the_last_one_ended() {
 }
 
 #[test]
+fn a_session_returns_values_and_pictures() {
+    let mut client = Client::start(&[]);
+    let value = client.call("python", json!({ "code": "6 * 7", "session": "s" }));
+    assert_eq!((text(&value), &value["structuredContent"]["value"]), ("42", &json!(42)));
+    let code = "class P:\n def _repr_png_(self): return b'png'\n def __repr__(self): return 'P'\nP()";
+    let picture = client.call("python", json!({ "code": code, "session": "s" }));
+    assert_eq!(picture["content"][0]["text"], "P");
+    assert_eq!(picture["content"][1], json!({ "type": "image", "data": "cG5n", "mimeType": "image/png" }));
+    assert_eq!(picture["structuredContent"]["images"], json!([]));
+    assert_eq!(client.call("python", json!({ "code": "6 * 7" }))["structuredContent"]["value"], Value::Null);
+}
+
+#[test]
 fn long_output_is_cut_in_the_middle_and_whole_in_the_history() {
     let mut client = Client::start(&[]);
     let ran = client.data("bash", json!({ "command": "seq 30000" }));

@@ -9,6 +9,7 @@ import builtins
 import gc
 import importlib.machinery
 import importlib.util
+import json
 import linecache
 import os
 import sys
@@ -64,6 +65,8 @@ REASONS = {
     "multiprocessing": "the sandbox has processes, but a running Python cannot be copied; use subprocess",
     "tkinter": "there is no screen in the sandbox",
 }
+# The largest value of a last expression that the host is given beside its text.
+SHOWN_BYTES = 256 << 10
 NO_PIP = (
     "packages are installed from outside the sandbox: "
     "`sandlite pip install PACKAGE` (pure Python only, a name or a .whl file)"
@@ -263,7 +266,54 @@ def run_source(code, filename, names, echo):
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     exec(compile(body, filename, "exec", dont_inherit=True), names)
     if last is not None:
-        sys.displayhook(eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), names))
+        value = eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), names)
+        sys.displayhook(value)
+        if value is not None:
+            _show_value(value)
+    _show_figures()
+
+
+def _show(mime, data):
+    # What does not fit the limits of the command is left out; what was printed is there.
+    try:
+        ask("show", len(mime), rest=mime.encode() + data)
+    except OSError:
+        pass
+
+
+def _show_value(value):
+    """Give the host the value of a last expression: as text, as JSON if it is plain data, as a picture if it can be one."""
+    try:
+        text = repr(value).encode("utf-8", "backslashreplace")
+        if len(text) <= SHOWN_BYTES:
+            _show("text/plain", text)
+        if isinstance(value, (bool, int, float, str, list, tuple, dict)):
+            plain = json.dumps(value, allow_nan=False).encode()
+            if len(plain) <= SHOWN_BYTES:
+                _show("application/json", plain)
+    except Exception:
+        pass
+    for mime, method in (("image/png", "_repr_png_"), ("image/svg+xml", "_repr_svg_")):
+        try:
+            picture = getattr(type(value), method)(value)
+        except Exception:
+            continue
+        if picture:
+            _show(mime, picture.encode() if isinstance(picture, str) else bytes(picture))
+
+
+def _show_figures():
+    """Give the host what was drawn with Matplotlib and is still open, and close it, as a notebook does."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return
+    import io
+
+    for number in pyplot.get_fignums():
+        picture = io.BytesIO()
+        pyplot.figure(number).savefig(picture, format="png")
+        _show("image/png", picture.getvalue())
+    pyplot.close("all")
 
 
 def _run_script(options, program):

@@ -8,13 +8,18 @@ use base64::engine::general_purpose::STANDARD;
 use presets::{Overrides, WallTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Answer, Context, Request};
-use crate::{Command, Error, ExitStatus, LimitReached, Output, RESTARTED, Sandbox, Usage};
+use crate::{Command, Error, ExitStatus, LimitReached, Output, RESTARTED, Sandbox, Shown, Usage};
 
 /// Bytes of each stream that an answer for a model has; the rest is in the history.
 const KEPT_START: usize = 40 << 10;
 const KEPT_END: usize = 20 << 10;
+/// Bytes of the value of a last expression that such an answer has beside its text.
+const KEPT_VALUE: usize = 16 << 10;
+/// Bytes of its pictures, in base64: with the streams they stay below the largest answer.
+const KEPT_IMAGES: usize = 512 << 10;
 
 /// A bash command line to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -33,9 +38,9 @@ pub struct Bash {
 pub struct Python {
     /// The code, as `python3 -c` takes it.
     pub code: String,
-    /// Print the value of a last expression, as a notebook does.
+    /// Print the value of a last expression, as a notebook does; defaults to true in a session.
     #[serde(default)]
-    pub echo: bool,
+    pub echo: Option<bool>,
     /// How to run it.
     #[serde(flatten)]
     pub options: RunOptions,
@@ -123,7 +128,8 @@ impl Request for Python {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let command = Command::python(self.code);
-        answer(context, if self.echo { command.echo() } else { command }, self.options)
+        let echo = self.echo.unwrap_or(self.options.session.is_some());
+        answer(context, if echo { command.echo() } else { command }, self.options)
     }
 }
 
@@ -168,6 +174,21 @@ pub struct Ran {
     pub restarted: bool,
     /// What else to know.
     pub notes: Vec<String>,
+    /// The value of a last expression of Python code, if it was printed and JSON can represent it.
+    pub value: Option<Value>,
+    /// The text of that value, as Python writes it.
+    pub text: Option<String>,
+    /// Pictures that Python code displayed, such as figures of Matplotlib.
+    pub images: Vec<Image>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Image {
+    /// `image/png` or `image/svg+xml`.
+    pub mime: String,
+    /// Its bytes in base64.
+    pub data: String,
 }
 
 /// A limit that was met.
@@ -198,6 +219,16 @@ impl From<&LimitReached> for Limit {
             rolled_back: reached.rolled_back,
         }
     }
+}
+
+impl From<&Shown> for Image {
+    fn from(shown: &Shown) -> Self {
+        Self { mime: shown.mime.clone(), data: STANDARD.encode(&shown.data) }
+    }
+}
+
+fn shown<'a>(output: &'a Output, mime: &str) -> Option<&'a [u8]> {
+    output.shown.iter().rfind(|shown| shown.mime == mime).map(|shown| shown.data.as_slice())
 }
 
 impl Ran {
@@ -233,13 +264,29 @@ impl Ran {
             run: output.run,
             restarted: output.restarted,
             notes,
+            value: shown(output, "application/json").and_then(|json| serde_json::from_slice(json).ok()),
+            text: shown(output, "text/plain").map(|text| String::from_utf8_lossy(text).into_owned()),
+            images: output.shown.iter().filter(|shown| shown.mime.starts_with("image/")).map(Image::from).collect(),
         }
     }
 
-    // Without the middle of long output.
+    // Without the middle of long output, and without what it repeats.
     fn for_model(mut self) -> Self {
         // A model reads text; the bytes are in the history.
         (self.stdout_base64, self.stderr_base64) = (None, None);
+        self.text.take_if(|text| text.len() > KEPT_VALUE);
+        self.value.take_if(|value| value.to_string().len() > KEPT_VALUE);
+        let (mut room, all) = (KEPT_IMAGES, self.images.len());
+        self.images.retain(|image| match room.checked_sub(image.data.len()) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        });
+        if self.images.len() < all {
+            self.notes.push(format!("pictures left out: {}; save them to files", all - self.images.len()));
+        }
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;

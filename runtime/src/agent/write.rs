@@ -1,5 +1,7 @@
 //! `write_file`: a whole file, if it is still the one that was read.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
@@ -19,6 +21,19 @@ pub enum Encoding {
     Text,
     /// Bytes, in base64.
     Base64,
+}
+
+impl Encoding {
+    /// The bytes of a content that is written down like this.
+    pub(crate) fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, Error> {
+        match self {
+            Self::Text => Ok(Cow::Borrowed(content.as_bytes())),
+            Self::Base64 => STANDARD
+                .decode(content.trim_ascii())
+                .map(Cow::Owned)
+                .map_err(|error| Error::Invalid(format!("invalid base64 content: {error}"))),
+        }
+    }
 }
 
 /// What to write where.
@@ -66,16 +81,7 @@ impl Agent<'_> {
     /// [`Error::Stale`] when the file has another version than expected; when the path is a directory or the quota is used up.
     pub fn write(&self, request: &WriteFile) -> Result<Written, Error> {
         let path = self.absolute(&request.path)?;
-        let decoded;
-        let bytes = match request.encoding {
-            Encoding::Text => request.content.as_bytes(),
-            Encoding::Base64 => {
-                decoded = STANDARD
-                    .decode(request.content.trim_ascii())
-                    .map_err(|error| Error::Invalid(format!("the content is not base64: {error}")))?;
-                &decoded
-            }
-        };
+        let bytes: &[u8] = &request.encoding.decode(&request.content)?;
         let parameters = json!({ "path": path, "contentLength": bytes.len() });
         self.changing("write_file", &path, parameters, |files| {
             if let Some(expected) = &request.expected_version {

@@ -1,17 +1,21 @@
 //! The meter: counters with ceilings, shared by all processes of one command.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use presets::{ByteSize, LimitName, Limits, WallTime};
 
 use super::LimitReached;
+use super::pauses::{Pause, Pauses};
 use crate::clock;
 
 /// Output that a command may print when no memory is left, in all and at once: the last words of its processes.
 const REPORT_ROOM: u64 = 64 << 10;
 const LONGEST_REPORT: u64 = 4 << 10;
+
+/// How long the host may prepare something for a command.
+const PREPARING: Duration = Duration::from_secs(3600);
 
 /// What one command has used and may use.
 #[derive(Debug)]
@@ -19,8 +23,7 @@ pub(crate) struct Meter {
     limits: Limits,
     started: Instant,
     deadline: Instant,
-    preparing: AtomicU64,
-    excused_nanos: AtomicU64,
+    pauses: Arc<Pauses>,
     reserved_nanos: AtomicU64,
     fuel_used: AtomicU64,
     memory: AtomicU64,
@@ -68,21 +71,6 @@ fn as_micros<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
     serializer.serialize_u64(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// The wall clock stands still while this lives.
-#[derive(Debug)]
-pub(crate) struct Paused<'a> {
-    meter: &'a Meter,
-    since: Instant,
-}
-
-impl Drop for Paused<'_> {
-    fn drop(&mut self) {
-        let nanos = u64::try_from((clock::now() - self.since).as_nanos()).unwrap_or(u64::MAX);
-        self.meter.excused_nanos.fetch_add(nanos, Ordering::AcqRel);
-        self.meter.preparing.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 impl Meter {
     /// A meter that starts now.
     pub(crate) fn new(limits: Limits) -> Self {
@@ -91,8 +79,7 @@ impl Meter {
             deadline: started + limits.wall.0,
             started,
             limits,
-            preparing: AtomicU64::new(0),
-            excused_nanos: AtomicU64::new(0),
+            pauses: Arc::default(),
             reserved_nanos: AtomicU64::new(0),
             fuel_used: AtomicU64::new(0),
             memory: AtomicU64::new(0),
@@ -117,13 +104,16 @@ impl Meter {
 
     /// When the wall clock runs out for the command's processes: what it takes to store their changes is part of its time.
     pub(crate) fn deadline(&self) -> Instant {
+        if let Some(until) = self.pauses.until() {
+            return until;
+        }
         let end = self.end();
         end.checked_sub(self.reserved()).unwrap_or(end).max(self.started)
     }
 
     /// When the wall clock runs out for the command with all that belongs to it.
     pub(crate) fn end(&self) -> Instant {
-        self.deadline + Duration::from_nanos(self.excused_nanos.load(Ordering::Acquire))
+        self.deadline + self.pauses.excused()
     }
 
     /// Sets aside time at the end, to store what the processes have changed so far.
@@ -135,9 +125,9 @@ impl Meter {
         Duration::from_nanos(self.reserved_nanos.load(Ordering::Relaxed))
     }
 
-    /// Time that the command's processes have left; none while the clock stands still and nobody knows.
-    pub(crate) fn left(&self) -> Option<Duration> {
-        (self.preparing.load(Ordering::Acquire) == 0).then(|| self.deadline().saturating_duration_since(clock::now()))
+    /// Time that the command's processes have left; while the clock stands still, the time that it may.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline().saturating_duration_since(clock::now())
     }
 
     /// Whether the wall clock has run out, without that being a met limit yet.
@@ -146,14 +136,18 @@ impl Meter {
     }
 
     fn is_overdue_at(&self, now: Instant) -> bool {
-        self.preparing.load(Ordering::Acquire) == 0 && now > self.deadline()
+        now > self.deadline()
     }
 
     /// Stops the wall clock while the host does something slow that is not the command's doing, such as compiling a
     /// guest for the first time.
-    pub(crate) fn pause(&self) -> Paused<'_> {
-        self.preparing.fetch_add(1, Ordering::AcqRel);
-        Paused { meter: self, since: clock::now() }
+    pub(crate) fn pause(&self) -> Pause {
+        self.pauses.begin(PREPARING)
+    }
+
+    /// What stops the wall clock, for others that may do so.
+    pub(crate) fn pauses(&self) -> &Arc<Pauses> {
+        &self.pauses
     }
 
     /// The limit that ended the command, if one did.
@@ -182,8 +176,12 @@ impl Meter {
         if !self.is_overdue() {
             return Ok(());
         }
+        if let Some(longest) = self.pauses.longest() {
+            let used = format!("{} of waiting for approval", whole_millis(longest));
+            return Err(self.reach(LimitName::Wall, whole_millis(longest).to_string(), used));
+        }
         let reserved = whole_millis(self.reserved());
-        let mut used = whole_millis(now - self.started).to_string();
+        let mut used = whole_millis((now - self.started).saturating_sub(self.pauses.excused())).to_string();
         if !reserved.0.is_zero() {
             used = format!("{used} and {reserved} reserved to store its changes");
         }

@@ -1,48 +1,212 @@
-//! Captured output: where a command's stdout and stderr end up.
+//! Captured output: where a command's stdout and stderr end up, and how its caller reads them while it runs.
 //!
-//! What does not fit the output limit is not kept; the command ends and its caller is told (T-DOS-06).
+//! Output beyond the output limit is not kept; the command ends and its caller is told (T-DOS-06).
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::wait::Waiters;
 
 /// Called with each piece of output as it comes.
 pub(crate) type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// A stream's output so far.
-pub(crate) struct Capture(Mutex<Kept>);
+/// Bytes that a reader may be behind before the command waits for it: what a pipe holds.
+const WINDOW: usize = super::pipe::CAPACITY;
 
+/// A stream's output so far.
+#[derive(Default)]
+pub(crate) struct Capture {
+    kept: Mutex<Kept>,
+    readers: Waiters,
+    writers: Waiters,
+}
+
+#[derive(Default)]
 struct Kept {
     bytes: Vec<u8>,
     truncated: bool,
     sink: Option<Sink>,
+    reader: Option<Reader>,
+    is_closed: bool,
+}
+
+/// Somebody who may read while the command runs.
+#[derive(Clone, Copy, Default)]
+struct Reader {
+    position: usize,
+    /// Whether the command waits for it.
+    is_following: bool,
+}
+
+impl Kept {
+    fn unread(&self) -> usize {
+        self.reader.map_or(0, |reader| self.bytes.len().saturating_sub(reader.position))
+    }
 }
 
 impl Capture {
-    /// An empty capture that also tells `sink`.
-    pub(crate) fn new(sink: Option<Sink>) -> Self {
-        Self(Mutex::new(Kept { bytes: Vec::new(), truncated: false, sink }))
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the first `keep` of `bytes`; the caller has charged them.
     pub(crate) fn push(&self, bytes: &[u8], keep: usize) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.lock();
         let head = bytes.get(..keep).unwrap_or(bytes);
         kept.truncated |= head.len() < bytes.len();
         kept.bytes.extend_from_slice(head);
         if let Some(sink) = &mut kept.sink {
             sink(head);
         }
+        let is_read = kept.reader.is_some();
+        drop(kept);
+        if is_read {
+            self.readers.wake();
+        }
     }
 
-    /// Takes what was kept, and whether something was not.
+    /// Whether a reader that the command waits for has fallen behind; registers the calling thread for the moment it has not.
+    pub(crate) fn is_behind(&self) -> bool {
+        let is_behind = || {
+            let kept = self.lock();
+            kept.reader.is_some_and(|reader| reader.is_following) && kept.unread() > WINDOW
+        };
+        is_behind() && {
+            self.writers.register();
+            is_behind()
+        }
+    }
+
+    /// Takes the output, and whether something was not kept. A reader keeps what it has not read.
     pub(crate) fn take(&self) -> (Vec<u8>, bool) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (std::mem::take(&mut kept.bytes), kept.truncated)
+        let mut kept = self.lock();
+        let start = kept.bytes.len() - kept.unread();
+        let rest = kept.bytes.get(start..).filter(|_| kept.reader.is_some()).unwrap_or_default().to_vec();
+        if let Some(reader) = &mut kept.reader {
+            reader.position = 0;
+        }
+        (std::mem::replace(&mut kept.bytes, rest), kept.truncated)
     }
 }
 
 impl fmt::Debug for Capture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Capture")
+    }
+}
+
+/// The end of a capture that belongs to the command. Dropping it is the end of the output.
+#[derive(Debug, Default)]
+pub(crate) struct CaptureWriter(Arc<Capture>);
+
+impl CaptureWriter {
+    /// What processes write to.
+    pub(crate) fn capture(&self) -> &Arc<Capture> {
+        &self.0
+    }
+
+    /// Also passes each piece on as it comes.
+    pub(crate) fn set_sink(&self, sink: Sink) {
+        self.0.lock().sink = Some(sink);
+    }
+
+    /// The other end.
+    pub(crate) fn reader(&self) -> CaptureReader {
+        self.0.lock().reader = Some(Reader::default());
+        CaptureReader(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for CaptureWriter {
+    fn drop(&mut self) {
+        let mut kept = self.0.lock();
+        kept.is_closed = true;
+        // Whatever it holds may wait for this end.
+        let sink = kept.sink.take();
+        drop(kept);
+        drop(sink);
+        self.0.readers.wake();
+    }
+}
+
+/// The end of a capture that its caller reads.
+#[derive(Debug)]
+pub(crate) struct CaptureReader(Arc<Capture>);
+
+impl CaptureReader {
+    /// Bytes that can be read now: 0 at the end, `None` when there is nothing yet.
+    pub(crate) fn available(&self) -> Option<usize> {
+        let kept = self.0.lock();
+        let unread = kept.unread();
+        (unread > 0 || kept.is_closed).then_some(unread)
+    }
+
+    /// Reads what is there, up to `most` bytes, and lets `read` have it.
+    pub(crate) fn read<T>(&self, most: usize, read: impl FnOnce(&[u8]) -> T) -> T {
+        let mut kept = self.0.lock();
+        let start = kept.reader.map_or(0, |reader| reader.position);
+        let end = start.saturating_add(most).min(kept.bytes.len());
+        let answer = read(kept.bytes.get(start..end).unwrap_or_default());
+        if let Some(reader) = &mut kept.reader {
+            reader.position = end;
+        }
+        drop(kept);
+        self.0.writers.wake();
+        answer
+    }
+
+    /// Says whether the command waits for this reader when it falls behind.
+    pub(crate) fn follow(&self, is_following: bool) {
+        if let Some(reader) = &mut self.0.lock().reader {
+            reader.is_following = is_following;
+        }
+        self.0.writers.wake();
+    }
+
+    /// Registers the calling thread for the next change.
+    pub(crate) fn register(&self) {
+        self.0.readers.register();
+    }
+}
+
+impl Drop for CaptureReader {
+    fn drop(&mut self) {
+        self.0.lock().reader = None;
+        self.0.writers.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_sees_everything_once_and_then_the_end() {
+        let writer = CaptureWriter::default();
+        let reader = writer.reader();
+        assert_eq!(reader.available(), None);
+        writer.capture().push(b"abcdef", 4);
+        assert_eq!((reader.available(), reader.read(3, <[u8]>::to_vec)), (Some(4), b"abc".to_vec()));
+        assert_eq!(writer.capture().take(), (b"abcd".to_vec(), true));
+        assert_eq!((reader.available(), reader.read(9, <[u8]>::to_vec)), (Some(1), b"d".to_vec()));
+        assert_eq!(reader.available(), None);
+        drop(writer);
+        assert_eq!(reader.available(), Some(0));
+    }
+
+    #[test]
+    fn the_command_waits_only_for_a_reader_that_follows() {
+        let writer = CaptureWriter::default();
+        let reader = writer.reader();
+        writer.capture().push(&[0; WINDOW + 1], usize::MAX);
+        assert!(!writer.capture().is_behind());
+        reader.follow(true);
+        assert!(writer.capture().is_behind());
+        reader.read(1, |_| ());
+        assert!(!writer.capture().is_behind());
+        writer.capture().push(&[0; 2], usize::MAX);
+        assert!(writer.capture().is_behind());
+        drop(reader);
+        assert!(!writer.capture().is_behind());
     }
 }

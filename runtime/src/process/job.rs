@@ -16,8 +16,12 @@ use crate::clock::GuestClock;
 use crate::host::Host;
 use crate::limits::Meter;
 use crate::random::Random;
+use crate::run::Shown;
 use crate::tools::Tools;
 use crate::vfs::View;
+
+/// Things that one command can display.
+const MOST_SHOWN: usize = 64;
 
 /// A command's processes.
 pub(crate) struct Job {
@@ -43,6 +47,7 @@ pub(crate) struct Job {
     pub(crate) turns: Option<Turns>,
     /// The pipes with names that are open.
     pub(crate) fifos: Fifos,
+    shown: Mutex<Vec<Shown>>,
     table: Mutex<Table>,
     over: AtomicBool,
     /// The first process is to be interrupted: what it waits for is over, and it is told at its next tick.
@@ -145,6 +150,7 @@ impl Job {
             reaping,
             turns,
             fifos: Fifos::default(),
+            shown: Mutex::default(),
             table: Mutex::default(),
             over: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
@@ -156,6 +162,29 @@ impl Job {
     pub(crate) fn charge_files_in_memory(self: &Arc<Self>) -> Result<(), Error> {
         let budget = Arc::new(FilesInMemory(Arc::downgrade(self)));
         Ok(self.view.transaction().set_memory_budget(budget)?)
+    }
+
+    /// Keeps something that Python code displays; it counts as output.
+    pub(crate) fn show(&self, shown: Shown) -> Result<(), Fault> {
+        let bytes = shown.data.len() as u64;
+        let (_, reached) = self.meter.take_output(bytes);
+        if let Some(reached) = reached {
+            return Err(reached.into());
+        }
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_SHOWN {
+            return Err(Errno::NOSPC.into());
+        }
+        if !self.meter.take_output_memory(bytes) {
+            return Err(Errno::NOMEM.into());
+        }
+        all.push(shown);
+        Ok(())
+    }
+
+    /// Takes what was displayed.
+    pub(crate) fn take_shown(&self) -> Vec<Shown> {
+        std::mem::take(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The pid table.

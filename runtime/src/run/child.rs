@@ -1,18 +1,19 @@
 //! A command that runs while its caller does other things: it can be written to, read from, killed and waited for.
 
 use std::io::{self, Read, Write};
-use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 
-use super::{Command, Output};
+use super::{Command, Output, Stream};
 use crate::Error;
 use crate::cancel::Cancel;
+use crate::process::CaptureReader;
 use crate::process::pipe::PipeWriter;
 use crate::sandbox::Sandbox;
 
 /// A running command.
 ///
-/// Dropping it does not stop the command; [`kill`](Self::kill) does.
+/// Dropping it does not stop the command; [`kill`](Self::kill) does. The command waits for a reader of its output that has begun
+/// and is more than 64 KB behind. Output that nobody reads is in what [`wait`](Self::wait) returns, as all of it is.
 ///
 /// ```no_run
 /// # use std::io::{Read, Write};
@@ -43,22 +44,13 @@ impl Sandbox {
     ///
     /// When no thread can be started.
     pub fn spawn(&self, command: Command) -> Result<Child, Error> {
-        let (mut command, stdin) = command.stdin_pipe();
-        let (stdout_sender, stdout) = mpsc::channel();
-        let (stderr_sender, stderr) = mpsc::channel();
-        command.stdout = Some(Box::new(move |bytes: &[u8]| drop(stdout_sender.send(bytes.to_vec()))));
-        command.stderr = Some(Box::new(move |bytes: &[u8]| drop(stderr_sender.send(bytes.to_vec()))));
+        let (command, stdin) = command.stdin_pipe();
+        let (stdout, stderr) = (command.output_of(Stream::Stdout), command.output_of(Stream::Stderr));
         let cancel = command.cancel.clone();
         let sandbox = self.clone();
         let builder = thread::Builder::new().name("sandlite command".to_owned());
         let thread = builder.spawn(move || sandbox.run(command)).map_err(Error::Thread)?;
-        Ok(Child {
-            stdin: Some(stdin),
-            stdout: Some(ChildOutput::new(stdout)),
-            stderr: Some(ChildOutput::new(stderr)),
-            cancel,
-            thread,
-        })
+        Ok(Child { stdin: Some(stdin), stdout: Some(stdout), stderr: Some(stderr), cancel, thread })
     }
 }
 
@@ -80,7 +72,7 @@ impl Child {
     ///
     /// As [`Sandbox::run`].
     pub fn wait(mut self) -> Result<Output, Error> {
-        drop(self.stdin.take());
+        drop((self.stdin.take(), self.stdout.take(), self.stderr.take()));
         self.thread.join().unwrap_or_else(|_| Err(Error::Invalid("the command's thread panicked".to_owned())))
     }
 }
@@ -99,6 +91,20 @@ impl ChildStdin {
         self.0.available().unwrap_or(0)
     }
 
+    /// Writes what fits without waiting; `None` if nothing does.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the command no longer reads.
+    pub fn try_write(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        self.0.try_write(bytes).map(|written| written.map_err(|_| io::ErrorKind::BrokenPipe.into()))
+    }
+
+    /// Registers the calling thread to be unparked when there may be room.
+    pub fn register(&self) {
+        self.0.register();
+    }
+
     /// Whether the command has asked for input since something was last written.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
@@ -109,10 +115,9 @@ impl ChildStdin {
 impl Write for ChildStdin {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            self.0.register();
-            match self.0.try_write(bytes) {
-                Some(Ok(length)) => return Ok(length),
-                Some(Err(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
+            self.register();
+            match self.try_write(bytes) {
+                Some(written) => return written,
                 // The command ends by its deadline at the latest, and its end of the pipe with it.
                 None => thread::park(),
             }
@@ -125,25 +130,55 @@ impl Write for ChildStdin {
 }
 
 /// Reads a command's output as it comes.
-pub struct ChildOutput {
-    receiver: Receiver<Vec<u8>>,
-    rest: Vec<u8>,
-}
+#[derive(Debug)]
+pub struct ChildOutput(CaptureReader);
 
 impl ChildOutput {
-    fn new(receiver: Receiver<Vec<u8>>) -> Self {
-        Self { receiver, rest: Vec::new() }
+    pub(crate) fn new(reader: CaptureReader) -> Self {
+        Self(reader)
+    }
+
+    /// Bytes that can be read now without waiting: 0 at the end, `None` if there is nothing yet.
+    #[must_use]
+    pub fn available(&self) -> Option<usize> {
+        self.0.available()
+    }
+
+    /// Reads what is there, up to `most` bytes, without waiting.
+    #[must_use]
+    pub fn take(&self, most: usize) -> Vec<u8> {
+        self.0.read(most, <[u8]>::to_vec)
+    }
+
+    /// Lets the command wait for this reader when it is behind; reading does that too.
+    pub fn follow(&self) {
+        self.0.follow(true);
+    }
+
+    /// Lets the command run on without this reader; output is kept meanwhile.
+    pub fn ignore(&self) {
+        self.0.follow(false);
+    }
+
+    /// Registers the calling thread to be unparked when there may be something to read.
+    pub fn register(&self) {
+        self.0.register();
     }
 }
 
 impl Read for ChildOutput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.rest.is_empty() {
-            self.rest = self.receiver.recv().unwrap_or_default();
+        self.follow();
+        loop {
+            self.register();
+            if self.available().is_some() {
+                return Ok(self.0.read(buffer.len(), |bytes| {
+                    buffer.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                    bytes.len()
+                }));
+            }
+            // The command ends by its deadline at the latest, and its output with it.
+            thread::park();
         }
-        let length = buffer.len().min(self.rest.len());
-        buffer[..length].copy_from_slice(&self.rest[..length]);
-        self.rest.drain(..length);
-        Ok(length)
     }
 }

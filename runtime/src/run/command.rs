@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::program::Code;
-use super::{ChildStdin, Program, Surroundings, surroundings};
+use super::{ChildOutput, ChildStdin, Program, Surroundings, surroundings};
 use crate::cancel::Cancel;
-use crate::process::Sink;
+use crate::process::CaptureWriter;
 use crate::process::pipe::{PipeReader, pipe};
 
 /// One of a command's two output streams.
@@ -50,8 +50,8 @@ pub struct Command {
     pub(crate) last_status: Option<u8>,
     pub(crate) new_python_of: Option<String>,
     pub(crate) rollback_on_failure: bool,
-    pub(crate) stdout: Option<Sink>,
-    pub(crate) stderr: Option<Sink>,
+    pub(crate) stdout: CaptureWriter,
+    pub(crate) stderr: CaptureWriter,
 }
 
 impl Command {
@@ -94,8 +94,8 @@ impl Command {
             last_status: None,
             new_python_of: None,
             rollback_on_failure: false,
-            stdout: None,
-            stderr: None,
+            stdout: CaptureWriter::default(),
+            stderr: CaptureWriter::default(),
         }
     }
 
@@ -236,14 +236,41 @@ impl Command {
         self.cancel.clone()
     }
 
-    /// Is given each piece of a stream's output as it comes, besides its being kept.
+    /// Is given each piece of a stream's output as it comes, besides its being kept. It must not wait: the command does not end
+    /// before it returns. [`output_of`](Self::output_of) is for readers that may be slow.
     #[must_use]
-    pub fn on_output(mut self, stream: Stream, sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
-        match stream {
-            Stream::Stdout => self.stdout = Some(Box::new(sink)),
-            Stream::Stderr => self.stderr = Some(Box::new(sink)),
-        }
+    pub fn on_output(self, stream: Stream, sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
+        self.captured(stream).set_sink(Box::new(sink));
         self
+    }
+
+    /// Lets the caller read a stream's output while the command runs, besides its being kept. The command waits while its reader is
+    /// more than 64 KB behind, once the reader has begun.
+    ///
+    /// ```
+    /// # use std::io::Read;
+    /// # use sandlite_runtime::{Command, Sandbox, Stream};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// let command = Command::bash("echo one; echo two");
+    /// let mut stdout = command.output_of(Stream::Stdout);
+    /// let reader = std::thread::spawn(move || {
+    ///     let mut text = String::new();
+    ///     stdout.read_to_string(&mut text).map(|_| text)
+    /// });
+    /// sandbox.run(command)?;
+    /// assert_eq!(reader.join().unwrap().unwrap(), "one\ntwo\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn output_of(&self, stream: Stream) -> ChildOutput {
+        ChildOutput::new(self.captured(stream).reader())
+    }
+
+    fn captured(&self, stream: Stream) -> &CaptureWriter {
+        match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        }
     }
 }
 

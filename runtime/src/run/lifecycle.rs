@@ -153,12 +153,13 @@ impl Sandbox {
         }
         let job = Job::new(self.host.clone(), meter, Arc::new(view), clock, random, outside);
         job.charge_files_in_memory()?;
-        let (stdout, stderr) = (Arc::new(Capture::new(command.stdout.take())), Arc::new(Capture::new(command.stderr.take())));
+        let (stdout, stderr) = (Arc::clone(command.stdout.capture()), Arc::clone(command.stderr.capture()));
         let stdio = [stdin(std::mem::take(&mut command.stdin)), writes_to(&stdout), writes_to(&stderr)];
         command.cancel.attach(&job, &self.database);
         let ticking = self.host.tick(command.cancel.clone());
         let started = start(&job, request, Descriptors::new(stdio, descriptors_limit));
         job.finish();
+        let shown = job.take_shown();
         drop(ticking);
         command.cancel.detach();
         let (meter, view) = Job::take_apart(job)?;
@@ -182,6 +183,7 @@ impl Sandbox {
             stderr_truncated,
             usage,
             run: 0,
+            shown,
             restarted: false,
             notes: Vec::new(),
         };

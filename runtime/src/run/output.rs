@@ -22,6 +22,8 @@ pub struct Output {
     pub usage: Usage,
     /// Its row in the history.
     pub run: i64,
+    /// What Python code displayed beside its text: the value of a last expression, and pictures.
+    pub shown: Vec<Shown>,
     /// It began in a new Python although its session had used one before: globals of earlier calls are gone.
     pub restarted: bool,
     /// What else to know, such as an option that was not used as it was given.
@@ -30,6 +32,15 @@ pub struct Output {
 
 /// What a person is told of a run with [`Output::restarted`].
 pub const RESTARTED: &str = "the session's Python is a new one: what earlier calls left in it is gone";
+
+/// Something that Python code displayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What it is: `text/plain` and `application/json` are the value of the last expression, `image/png` and `image/svg+xml` pictures.
+    pub mime: String,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

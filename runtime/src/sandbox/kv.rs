@@ -1,7 +1,7 @@
 //! The key-value store: JSON values by name, beside the files.
 
 use serde_json::{Value, json};
-use sqlite_fs::{KeyPage, Quota};
+use sqlite_fs::{KeyPage, Quota, Reader, Volume as _};
 
 use super::Sandbox;
 use crate::Error;
@@ -46,6 +46,14 @@ pub struct KvEntry {
 // A key of a length that no key can have is not recorded whole.
 fn named(key: &str) -> &str {
     &key[..key.floor_char_boundary(Quota::KEY_MAX)]
+}
+
+fn items_of(rows: &Reader, prefix: &str) -> Result<Vec<(String, Value)>, Error> {
+    let mut items = Vec::new();
+    for key in rows.keys(prefix)? {
+        items.extend(rows.get(&key)?.map(|stored| (key, KvEntry::from(stored).value)));
+    }
+    Ok(items)
 }
 
 impl<'a> Kv<'a> {
@@ -159,6 +167,32 @@ impl<'a> Kv<'a> {
     pub fn keys_after(&self, prefix: &str, after: Option<&str>) -> Result<KeyPage, Error> {
         let call = Call::new("kv_keys", prefix, json!({ "prefix": prefix, "after": after }));
         self.sandbox.recorder.read(call, || Ok(self.sandbox.reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
+    }
+
+    /// All keys with a prefix and their values, sorted by key, at one state of the store.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.kv().set("plan/1", "think")?;
+    /// assert_eq!(sandbox.kv().items("plan/")?, [("plan/1".to_owned(), "think".into())]);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn items(&self, prefix: &str) -> Result<Vec<(String, Value)>, Error> {
+        let call = Call::new("kv_items", named(prefix), json!({ "prefix": named(prefix) }));
+        self.sandbox.recorder.read(call, || {
+            let rows = self.sandbox.reader()?;
+            let mut items = Ok(Vec::new());
+            rows.at_once(|| {
+                items = items_of(&rows, prefix);
+                Ok(())
+            })
+            .map_err(sqlite_fs::Error::from)?;
+            items
+        })
     }
 
     /// All keys that begin with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.

@@ -19,6 +19,7 @@ use super::{files, metadata, processes, tools};
 use crate::process::descriptor::Object;
 use crate::process::wait::block;
 use crate::process::{self, Fault};
+use crate::run::Shown;
 use crate::vfs::Node;
 
 /// The method of requests that are for the host.
@@ -26,6 +27,9 @@ const METHOD: &[u8] = b"sandlite";
 
 /// Largest request; the preset's limit on command text is checked inside it.
 const MAX_REQUEST_BYTES: u32 = 8 << 20;
+
+/// What Python code can display.
+const SHOWN: [&str; 4] = ["text/plain", "application/json", "image/png", "image/svg+xml"];
 
 /// What a guest that wants the network is told.
 const NO_NETWORK: &[u8] = b"there is no network in the sandbox";
@@ -211,6 +215,12 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"signal_action" => {
             let ([signal, disposition], _) = numbers(body)?;
             Ok(encoded(&[processes::set_action(call, signal, disposition)?]))
+        }
+        b"show" => {
+            let (mime, data) = field(body).ok_or(Errno::INVAL)?;
+            let mime = std::str::from_utf8(mime).ok().filter(|mime| SHOWN.contains(mime)).ok_or(Errno::INVAL)?;
+            call.state.job.show(Shown { mime: mime.to_owned(), data: data.to_vec() })?;
+            Ok(Vec::new())
         }
         b"tools" => Ok(tools::listed(call, true)),
         b"tool" => {

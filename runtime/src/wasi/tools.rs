@@ -108,7 +108,9 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
     let largest = job.meter.limits().output.0;
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
-    let context = ToolContext::new(job.run, RunningFiles::new(job));
+    let waiting = Arc::clone(&said);
+    // The wait has another end when the clock is stopped, and when it goes on.
+    let context = ToolContext::new(job.run, RunningFiles::new(job), job.meter.pauses(), move || waiting.1.wake());
     // Dropped with the wait, however it ends.
     let _over = context.ends();
     let work = move || {

@@ -1,4 +1,6 @@
-//! From the library's errors to Python's: `sandlite.errors` has the classes, and one function that picks the right one.
+//! From the library's errors to Python's: `sandlite.errors` has the classes and the function that picks one.
+
+use std::io::ErrorKind;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -7,31 +9,52 @@ use runtime::{Error, FsError};
 /// The exception for an error.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let text = error.causes().join(": ");
-    let errno = error.fs_error().map(FsError::errno);
-    let path = error.path().filter(|_| errno.is_some() || matches!(error, Error::Stale { .. })).map(str::to_owned);
+    let (errno, path) = match error {
+        // A file of this machine.
+        Error::HostFile { path, source } => (number(source), Some(path.display().to_string())),
+        error => (error.fs_error().map(FsError::errno), error.path().map(str::to_owned)),
+    };
+    let path = path.filter(|_| errno.is_some() || matches!(error, Error::Stale { .. }));
     let kind = match error {
         Error::Stale { .. } => "changed",
         Error::Invalid(_) | Error::CommandTooLong { .. } | Error::Limit(_) => "invalid",
+        error if error.is_busy() => "busy",
         _ => "other",
     };
-    made(py, kind, &text, error.hint(), errno, path).unwrap_or_else(|error| error)
+    made(py, kind, &text, error.hint(), errno, path)
+}
+
+fn number(error: &std::io::Error) -> Option<i32> {
+    let of_kind = || match error.kind() {
+        ErrorKind::NotFound => Some(FsError::NoEntry.errno()),
+        ErrorKind::AlreadyExists => Some(FsError::Exists.errno()),
+        _ => None,
+    };
+    error.raw_os_error().or_else(of_kind)
 }
 
 /// The exception of a sandbox that is closed.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {
-    made(py, "closed", "the sandbox is closed", None, None, None).unwrap_or_else(|error| error)
+    made(py, "closed", "the sandbox is closed", None, None, None)
 }
 
-fn made(
-    py: Python<'_>,
-    kind: &str,
-    text: &str,
-    hint: Option<String>,
-    errno: Option<i32>,
-    path: Option<String>,
-) -> PyResult<PyErr> {
+/// The exception of a tool that changes the sandbox which is waiting for it.
+pub(crate) fn busy(py: Python<'_>) -> PyErr {
+    let text = "cannot change the sandbox inside a tool that one of its commands has called: the command holds its turn";
+    let hint = "return the data to the command, or make the change after the command; reading works and returns the state before the command";
+    made(py, "busy", text, Some(hint.to_owned()), None, None)
+}
+
+/// The exception of a process that `os.fork()` made.
+pub(crate) fn forked(py: Python<'_>) -> PyErr {
+    let text = "cannot use Sandlite in a process made by os.fork(): the engine's threads exist only in the parent";
+    let hint = "use the start method \"spawn\" or \"forkserver\" (multiprocessing.set_start_method), or fork before the first sandbox is opened";
+    made(py, "other", text, Some(hint.to_owned()), None, None)
+}
+
+fn made(py: Python<'_>, kind: &str, text: &str, hint: Option<String>, errno: Option<i32>, path: Option<String>) -> PyErr {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let make = MAKE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("sandlite.errors")?.getattr("_make")?.unbind()))?;
-    let exception = make.bind(py).call1((kind, text, hint, errno, path))?;
-    Ok(PyErr::from_value(exception))
+    let find = || Ok::<_, PyErr>(py.import("sandlite.errors")?.getattr("_make")?.unbind());
+    let exception = MAKE.get_or_try_init(py, find).and_then(|make| make.bind(py).call1((kind, text, hint, errno, path)));
+    exception.map_or_else(|error| error, PyErr::from_value)
 }

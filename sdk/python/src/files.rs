@@ -2,7 +2,7 @@
 //! running command has them.
 
 use pyo3::prelude::*;
-use runtime::{Error, FileType, Files, FsError, RunningFiles, Stat};
+use runtime::{Error, FileType, Files, FsError, RunningFiles, Sandbox, Stat};
 use serde_json::{Value, json};
 
 use crate::errors;
@@ -24,13 +24,15 @@ pub(crate) fn file_call(
     content: Option<Vec<u8>>,
     done: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    sandbox.act(py, done, move |sandbox| {
+    let changes = ["write", "remove", "remove_tree", "make_directory"].contains(&verb.as_str());
+    let work = move |sandbox: &Sandbox| {
         let files = match recorded {
             Some(text) => sandbox.fs().recorded_as(parsed(&text)?),
             None => sandbox.fs(),
         };
         perform(&files, &verb, &path, &content.unwrap_or_default())
-    })
+    };
+    if changes { sandbox.change(py, done, work) } else { sandbox.look(py, done, work) }
 }
 
 /// Writes files in one transaction, which the history has as `seed`.
@@ -43,7 +45,7 @@ pub(crate) fn seed(
     recorded: String,
     done: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    sandbox.act(py, done, move |sandbox| {
+    sandbox.change(py, done, move |sandbox| {
         sandbox.fs().recorded_as(parsed(&recorded)?).seed(&files)?;
         Ok(Done::Nothing)
     })

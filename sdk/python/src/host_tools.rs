@@ -1,7 +1,13 @@
 //! Functions of Python as tools of the sandbox: JSON text in, JSON text out, the interpreter's lock only while they run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use runtime::{Tool, ToolContext};
+use pyo3::sync::PyOnceLock;
+use runtime::{Tool, ToolContext, ToolPause};
 use serde_json::Value;
 
 use crate::{files, gate};
@@ -9,45 +15,89 @@ use crate::{files, gate};
 /// Name, description, schema, and a function from JSON text to JSON text.
 pub(crate) type ToolParts = (String, String, String, Py<PyAny>);
 
-/// A tool that calls a function of Python.
-pub(crate) fn tool((name, description, schema, function): ToolParts) -> Tool {
-    Tool::with_context(name, description, schema, move |arguments, context| {
+/// Whether there was ever a tool: without one, nobody can be inside a call.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// A tool that calls a function of Python, for the sandbox of this number.
+pub(crate) fn tool(py: Python<'_>, (name, description, schema, function): &ToolParts, sandbox: u64) -> Tool {
+    ANY.store(true, Ordering::Relaxed);
+    let function = function.clone_ref(py);
+    Tool::with_context(name.clone(), description.clone(), schema.clone(), move |arguments, context| {
         // Nobody waits for a tool once the interpreter is at its end.
-        gate::with_python(|py| call(py, &function, &arguments, context))
+        gate::with_python(|py| call(py, &function, &arguments, sandbox, context))
             .unwrap_or_else(|| Err("the program is at its end".to_owned()))
     })
 }
 
-/// The call that a function works for.
-#[pyclass(frozen, name = "ToolContext", module = "sandlite._native")]
-struct CallContext(ToolContext);
+/// Whether this code works for a tool that a command of the sandbox has called: on the tool's thread, or in a task that it awaits.
+pub(crate) fn is_inside(py: Python<'_>, sandbox: u64) -> PyResult<bool> {
+    if !ANY.load(Ordering::Relaxed) {
+        return Ok(false);
+    }
+    let scope = current(py)?.call_method0("get")?;
+    Ok(scope.cast::<ToolScope>().is_ok_and(|scope| scope.get().sandbox == sandbox && !scope.get().context.is_over()))
+}
+
+/// The context variable that holds the call which code works for.
+fn current(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let find = || Ok::<_, PyErr>(py.import("sandlite._approval")?.getattr("CURRENT")?.unbind());
+    Ok(CURRENT.get_or_try_init(py, find)?.bind(py))
+}
+
+/// One call of a tool. Calling it returns whether the command that made the call has ended.
+#[pyclass(frozen, module = "sandlite._native")]
+pub(crate) struct ToolScope {
+    sandbox: u64,
+    context: ToolContext,
+    pause: Mutex<Option<ToolPause>>,
+}
 
 #[pymethods]
-impl CallContext {
-    /// Whether the command that made the call has ended.
+impl ToolScope {
     fn __call__(&self) -> bool {
-        self.0.is_over()
+        self.context.is_over()
+    }
+
+    /// Stops the command's clock, for at most so long.
+    fn pause(&self, seconds: f64) -> PyResult<()> {
+        let longest = Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.context.pause(longest));
+        Ok(())
+    }
+
+    /// Lets the command's clock go on.
+    fn resume(&self) {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// The command's number in the history.
     #[getter]
     fn run(&self) -> i64 {
-        self.0.run()
+        self.context.run()
     }
 
     /// Looks at the files as the command has them; `None` once it is over.
     fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
-        files::look(py, Some(self.0.files().clone()), verb, path)
+        files::look(py, Some(self.context.files().clone()), verb, path)
     }
 }
 
-// What a function raises is told to the guest in the exception's own words, without its trace.
-fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, context: &ToolContext) -> Result<Value, String> {
-    let answer =
-        function.call1(py, (arguments.to_string(), CallContext(context.clone()))).and_then(|answer| answer.extract::<String>(py));
-    let text = answer.map_err(|error| {
+fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, context: &ToolContext) -> Result<Value, String> {
+    let text = called(py, function, arguments, sandbox, context).map_err(|error| {
+        // The guest reads the exception's own words, without its trace.
         let said = error.value(py).to_string();
         if said.is_empty() { error.get_type(py).to_string() } else { said }
     })?;
     serde_json::from_str(&text).map_err(|error| format!("the tool did not answer with JSON: {error}"))
+}
+
+fn called(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, context: &ToolContext) -> PyResult<String> {
+    let scope = Py::new(py, ToolScope { sandbox, context: context.clone(), pause: Mutex::new(None) })?;
+    let current = current(py)?;
+    let token = current.call_method1("set", (&scope,))?;
+    let answer = function.call1(py, (arguments.to_string(), &scope));
+    scope.get().resume();
+    current.call_method1("reset", (token,))?;
+    answer?.extract(py)
 }

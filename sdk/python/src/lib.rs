@@ -15,23 +15,41 @@
     )
 )]
 
+mod about;
+mod engine;
 mod errors;
 mod files;
+mod fork;
 mod gate;
 mod host_tools;
 mod operation;
 mod packages;
+mod running;
 mod sandbox;
 mod task;
 mod threads;
+mod trees;
+
+use std::ffi::OsString;
 
 use pyo3::prelude::*;
+
+/// Runs the command `sandlite`, whose first word is its name, and returns its exit code.
+#[pyfunction]
+fn cli(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    if let Some(directory) = engine::shipped() {
+        sandlite_cli::set_shipped(directory.to_owned());
+    }
+    py.detach(|| sandlite_cli::run(words))
+}
 
 /// `sandlite._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<sandbox::NativeSandbox>()?;
+    module.add_class::<host_tools::ToolScope>()?;
+    module.add_class::<running::Running>()?;
     module.add_class::<task::Task>()?;
     module.add_function(wrap_pyfunction!(files::file_call, module)?)?;
     module.add_function(wrap_pyfunction!(files::seed, module)?)?;
@@ -39,7 +57,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
     module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;
     module.add_function(wrap_pyfunction!(packages::packages, module)?)?;
-    module.add_function(wrap_pyfunction!(sandbox::set_shipped, module)?)?;
-    module.add_function(wrap_pyfunction!(sandbox::compile_guests, module)?)?;
+    module.add_function(wrap_pyfunction!(cli, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::set_shipped, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::compile_guests, module)?)?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use runtime::actions::{Answer, Context, Ran, find, quoted};
 use runtime::{Error, Output, Sandbox};
 use serde_json::{Value, json};
 
+use crate::about::About;
 use crate::errors;
 use crate::sandbox::NativeSandbox;
 
@@ -14,11 +15,14 @@ use crate::sandbox::NativeSandbox;
 pub(crate) enum Done {
     Nothing,
     Flag(bool),
+    Size(u64),
     Bytes(Vec<u8>),
     /// JSON text.
     Json(Option<String>),
+    /// JSON text of rows, and the two outputs of each.
+    Rows(String, Vec<(Vec<u8>, Vec<u8>)>),
     Ran(Box<Output>),
-    Opened(Box<Sandbox>),
+    Opened(Box<(Sandbox, About)>),
 }
 
 impl Done {
@@ -26,16 +30,24 @@ impl Done {
         match self {
             Self::Nothing => Ok(py.None()),
             Self::Flag(flag) => flag.into_py_any(py),
+            Self::Size(bytes) => bytes.into_py_any(py),
             Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any().unbind()),
             Self::Json(text) => text.into_py_any(py),
             Self::Ran(output) => ran(py, *output),
-            Self::Opened(sandbox) => Ok(Py::new(py, NativeSandbox::new(*sandbox))?.into_any()),
+            Self::Rows(rows, outputs) => {
+                let outputs = outputs.iter().map(|(stdout, stderr)| (PyBytes::new(py, stdout), PyBytes::new(py, stderr)));
+                (rows, outputs.collect::<Vec<_>>()).into_py_any(py)
+            }
+            Self::Opened(opened) => {
+                let (sandbox, about) = *opened;
+                Ok(Py::new(py, NativeSandbox::new(sandbox, about))?.into_any())
+            }
         }
     }
 }
 
-// The streams as bytes, the rest as JSON.
-fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
+/// How a command went: the streams as bytes, the rest as JSON.
+pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     let (stdout, stderr) = (std::mem::take(&mut output.stdout), std::mem::take(&mut output.stderr));
     let rest = json(&Ran::new(&output, false)).map_err(|error| errors::raise(py, &error))?;
     (PyBytes::new(py, &stdout), PyBytes::new(py, &stderr), rest).into_py_any(py)

@@ -26,7 +26,7 @@ pub(crate) fn install_packages(
 ) -> PyResult<Py<PyAny>> {
     let (no_deps, find_links, offline) = sources;
     let sources = Sources { no_deps, find_links, offline };
-    sandbox.act(py, done, move |sandbox| {
+    sandbox.change(py, done, move |sandbox| {
         let mut names = names;
         for (directory, text) in texts {
             let mut beside = |name: &str| asked(|py| read.call1(py, (directory.as_str(), name))?.extract::<String>(py));
@@ -49,7 +49,7 @@ pub(crate) fn install_packages(
 #[pyfunction]
 #[pyo3(signature = (sandbox, done=None))]
 pub(crate) fn packages(py: Python<'_>, sandbox: &NativeSandbox, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-    sandbox.act(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.packages().list()?)?))))
+    sandbox.look(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.packages().list()?)?))))
 }
 
 // What a function of Python returns; its exception in its own words.

@@ -2,81 +2,70 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::actions::{Answer, Context, Permission, RunOptions, find};
-use runtime::{Command, Compat, Error, Export, HistoryFilter, Host, Mount, Preset, Sandbox};
+use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
+use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Mount, Preset, Sandbox};
 
+use crate::about::{About, next_number};
+use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::operation::{Done, act, json};
-use crate::{errors, task};
-
-/// Where the compiled guests of this package are, once it is known.
-static SHIPPED: OnceLock<PathBuf> = OnceLock::new();
-
-/// Tells where the compiled guests of this package are.
-#[pyfunction]
-pub(crate) fn set_shipped(directory: PathBuf) {
-    // Said at the first import; the same at every later one.
-    let _ = SHIPPED.set(directory);
-}
-
-/// Compiles the guests into a directory, for the package that is being built.
-#[pyfunction]
-pub(crate) fn compile_guests(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
-    py.detach(|| Host::compile_guests(directory)).map_err(|error| errors::raise(py, &error))
-}
-
-/// One engine and one set of compiled guests for the whole process.
-fn host() -> Result<Host, Error> {
-    static HOST: OnceLock<Host> = OnceLock::new();
-    static OPENING: Mutex<()> = Mutex::new(());
-    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(host) = HOST.get() {
-        return Ok(host.clone());
-    }
-    let mut builder = Host::builder();
-    if let Some(directory) = SHIPPED.get() {
-        builder = builder.shipped(directory);
-    }
-    let host = builder.build()?;
-    Ok(HOST.get_or_init(|| host).clone())
-}
+use crate::running::{self, Running, Use};
+use crate::task::{self, Stop};
+use crate::{errors, fork, trees};
 
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
-pub(crate) struct NativeSandbox(Mutex<Option<Sandbox>>);
+pub(crate) struct NativeSandbox {
+    open: Mutex<Option<Sandbox>>,
+    about: About,
+}
 
 /// A directory of this machine: where it is, where it is seen, whether it can be changed there, whether it may be a sensitive one.
 type MountParts = (PathBuf, String, bool, bool);
 
 impl NativeSandbox {
-    pub(crate) fn new(sandbox: Sandbox) -> Self {
-        Self(Mutex::new(Some(sandbox)))
+    pub(crate) fn new(sandbox: Sandbox, about: About) -> Self {
+        Self { open: Mutex::new(Some(sandbox)), about }
     }
 
+    /// The sandbox, for reading: that never waits.
     fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
+        fork::check(py)?;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
     }
 
-    /// Does something short: here and now, or with a function to call at the end.
-    pub(crate) fn act(
+    /// The sandbox, for what takes turns. A tool would wait for the command that waits for the tool.
+    fn get_for_change(&self, py: Python<'_>) -> PyResult<Sandbox> {
+        let sandbox = self.get(py)?;
+        if host_tools::is_inside(py, self.about.number)? { Err(errors::busy(py)) } else { Ok(sandbox) }
+    }
+
+    /// Reads something: here and now, or with a function to call at the end.
+    pub(crate) fn look(
         &self,
         py: Python<'_>,
         done: Option<Py<PyAny>>,
         work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
     ) -> PyResult<Py<PyAny>> {
-        let sandbox = self.get(py)?;
-        match done {
-            Some(done) => task::begin(py, None, Box::new(move || work(&sandbox)), done),
-            None => py.detach(move || work(&sandbox)).map_err(|error| errors::raise(py, &error))?.into_python(py),
-        }
+        short(py, done, self.get(py)?, work)
     }
-}
 
-impl NativeSandbox {
+    /// Changes something: here and now, or with a function to call at the end.
+    pub(crate) fn change(
+        &self,
+        py: Python<'_>,
+        done: Option<Py<PyAny>>,
+        work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
+    ) -> PyResult<Py<PyAny>> {
+        short(py, done, self.get_for_change(py)?, work)
+    }
+
     /// Performs an action; its command can be killed, by Ctrl-C too.
     fn perform(
         &self,
@@ -86,23 +75,65 @@ impl NativeSandbox {
         failed: fn(Error) -> Result<Answer, Error>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let context = Context::new(self.get(py)?);
+        let action = find(&name);
+        let takes_turns = action.is_none_or(|action| action.effect != Effect::Reads);
+        let context = Context::new(if takes_turns { self.get_for_change(py)? } else { self.get(py)? });
         let cancel = context.cancel();
-        let runs_command = find(&name).is_some_and(|action| action.permission == Permission::Execute);
+        let runs_command = action.is_some_and(|action| action.permission == Permission::Execute);
         let work = move || Ok(Done::Json(Some(json(&act(&context, &name, &arguments).or_else(failed)?)?)));
         match done {
-            Some(done) => task::begin(py, Some(cancel), Box::new(work), done),
+            Some(done) => task::begin(py, Stop::Command(cancel), Box::new(work), done),
             None if runs_command => task::wait(py, &cancel, Box::new(work)),
             None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
     }
 }
 
+fn short(
+    py: Python<'_>,
+    done: Option<Py<PyAny>>,
+    sandbox: Sandbox,
+    work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
+) -> PyResult<Py<PyAny>> {
+    match done {
+        Some(done) => task::begin(py, Stop::Nothing, Box::new(move || work(&sandbox)), done),
+        None => py.detach(move || work(&sandbox)).map_err(|error| errors::raise(py, &error))?.into_python(py),
+    }
+}
+
+impl Drop for NativeSandbox {
+    fn drop(&mut self) {
+        if fork::is_copy() {
+            // The database is the parent's, and its threads are not here.
+            let held = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(held.take());
+        }
+    }
+}
+
+/// A command and its options, as Python gives them.
+fn command(
+    py: Python<'_>,
+    kind: &str,
+    text: String,
+    options: &str,
+    stdin: Option<Vec<u8>>,
+    echo: bool,
+) -> PyResult<(Command, RunOptions)> {
+    let options: RunOptions =
+        serde_json::from_str(options).map_err(|error| errors::raise(py, &Error::Invalid(format!("invalid options: {error}"))))?;
+    let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
+    if let Some(bytes) = stdin {
+        command = command.stdin(bytes);
+    }
+    Ok((if echo { command.echo() } else { command }, options))
+}
+
 #[pymethods]
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -117,7 +148,18 @@ impl NativeSandbox {
         root_alias: Option<String>,
         python: &str,
         done: Option<Py<PyAny>>,
+        read_only: bool,
+        wait: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
+        fork::check(py)?;
+        let wait = wait.map(Duration::try_from_secs_f64).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let about = About {
+            number: next_number(),
+            path: db.clone(),
+            preset: preset.to_owned(),
+            is_read_only: read_only,
+            tools: tools.into(),
+        };
         let preset: Preset = preset
             .parse()
             .map_err(|error| errors::raise(py, &Error::Invalid(format!("{error}: use strict, normal or permissive"))))?;
@@ -148,19 +190,26 @@ impl NativeSandbox {
                 let mount = if overlay { Mount::overlay(host, guest) } else { Mount::read_only(host, guest) };
                 builder = builder.mount(if allow_sensitive { mount.allow_sensitive() } else { mount });
             }
-            for tool in tools {
-                builder = builder.tool(host_tools::tool(tool));
+            for tool in about.tools() {
+                builder = builder.tool(tool);
             }
-            Ok(Done::Opened(Box::new(builder.cwd(cwd).open()?)))
+            if read_only {
+                builder = builder.read_only();
+            }
+            if let Some(wait) = wait {
+                builder = builder.wait(wait);
+            }
+            Ok(Done::Opened(Box::new((builder.cwd(cwd).open()?, about))))
         };
         match done {
-            Some(done) => task::begin(py, None, Box::new(work), done),
+            Some(done) => task::begin(py, Stop::Nothing, Box::new(work), done),
             None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
     }
 
     /// Runs bash or Python; `options` is a [`RunOptions`] as JSON.
-    #[pyo3(signature = (kind, text, options, stdin, done=None))]
+    #[pyo3(signature = (kind, text, options, stdin, done=None, echo=false))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn run(
         &self,
         py: Python<'_>,
@@ -169,20 +218,35 @@ impl NativeSandbox {
         options: &str,
         stdin: Option<Vec<u8>>,
         done: Option<Py<PyAny>>,
+        echo: bool,
     ) -> PyResult<Py<PyAny>> {
-        let sandbox = self.get(py)?;
-        let options: RunOptions = serde_json::from_str(options)
-            .map_err(|error| errors::raise(py, &Error::Invalid(format!("the options do not fit: {error}"))))?;
-        let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
-        if let Some(bytes) = stdin {
-            command = command.stdin(bytes);
-        }
+        let sandbox = self.get_for_change(py)?;
+        let (command, options) = command(py, kind, text, options, stdin, echo)?;
         let cancel = command.cancel();
         let work = Box::new(move || Ok(Done::Ran(Box::new(options.run(&sandbox, command)?))));
         match done {
-            Some(done) => task::begin(py, Some(cancel), work, done),
+            Some(done) => task::begin(py, Stop::Command(cancel), work, done),
             None => task::wait(py, &cancel, work),
         }
+    }
+
+    /// Starts bash or Python and returns at once, to be streamed; or else as a handle, whose standard input stays open if none is given.
+    #[pyo3(signature = (kind, text, options, stdin, stream, echo=false))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
+    fn start(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        text: String,
+        options: &str,
+        stdin: Option<Vec<u8>>,
+        stream: bool,
+        echo: bool,
+    ) -> PyResult<Running> {
+        let sandbox = self.get_for_change(py)?;
+        let using = if stream { Use::Stream } else { Use::Handle { input: stdin.is_none() } };
+        let (command, options) = command(py, kind, text, options, stdin, echo)?;
+        Ok(running::start(sandbox, command, options, using)?)
     }
 
     /// Performs an action; its answer as JSON. What goes wrong is an exception.
@@ -200,13 +264,13 @@ impl NativeSandbox {
     /// The names of the shell's sessions, as JSON.
     #[pyo3(signature = (done=None))]
     fn sessions(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.sessions()?)?))))
+        self.look(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.sessions()?)?))))
     }
 
     /// The directory a session is in, as JSON.
     #[pyo3(signature = (name, done=None))]
     fn session_directory(&self, py: Python<'_>, name: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.look(py, done, move |sandbox| {
             let directory = sandbox.session(name)?.directory()?.unwrap_or_else(|| sandbox.current_dir().to_owned());
             Ok(Done::Json(Some(json(&directory)?)))
         })
@@ -215,7 +279,7 @@ impl NativeSandbox {
     /// Forgets a session, its shell and its Python.
     #[pyo3(signature = (name, done=None))]
     fn end_session(&self, py: Python<'_>, name: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.change(py, done, move |sandbox| {
             let live = sandbox.end_python(&name);
             Ok(Done::Flag(sandbox.session(name)?.remove()? || live))
         })
@@ -228,14 +292,15 @@ impl NativeSandbox {
 
     /// The same sandbox with other tools.
     fn with_tools(&self, py: Python<'_>, tools: Vec<ToolParts>) -> PyResult<Self> {
-        let tools = tools.into_iter().map(host_tools::tool).collect();
-        self.get(py)?.with_tools(tools).map(Self::new).map_err(|error| errors::raise(py, &error))
+        let about = About { tools: tools.into(), ..self.about.clone() };
+        let sandbox = self.get(py)?.with_tools(about.tools()).map_err(|error| errors::raise(py, &error))?;
+        Ok(Self::new(sandbox, about))
     }
 
     /// The bytes of a file.
     #[pyo3(signature = (path, done=None))]
     fn read_bytes(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| Ok(Done::Bytes(sandbox.fs().read(&absolute(sandbox.current_dir(), &path))?)))
+        self.look(py, done, move |sandbox| Ok(Done::Bytes(sandbox.fs().read(&absolute(sandbox.current_dir(), &path))?)))
     }
 
     /// Writes a whole file.
@@ -248,16 +313,86 @@ impl NativeSandbox {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let content = content.as_bytes().to_vec();
-        self.act(py, done, move |sandbox| {
+        self.change(py, done, move |sandbox| {
             sandbox.fs().write(&absolute(sandbox.current_dir(), &path), content)?;
             Ok(Done::Nothing)
         })
     }
 
+    /// Adds to the end of a file.
+    #[pyo3(signature = (path, content, done=None))]
+    fn append_bytes(
+        &self,
+        py: Python<'_>,
+        path: String,
+        content: &Bound<'_, PyBytes>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let content = content.as_bytes().to_vec();
+        self.change(py, done, move |sandbox| {
+            sandbox.fs().append(&absolute(sandbox.current_dir(), &path), content)?;
+            Ok(Done::Nothing)
+        })
+    }
+
+    /// Writes many files, all or none.
+    #[pyo3(signature = (files, done=None))]
+    fn write_all(&self, py: Python<'_>, files: Vec<(String, Vec<u8>)>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.change(py, done, move |sandbox| {
+            let files = files.into_iter().map(|(path, bytes)| (absolute(sandbox.current_dir(), &path), Content::from(bytes)));
+            sandbox.fs().write_all(files.collect())?;
+            Ok(Done::Nothing)
+        })
+    }
+
+    /// Everything below a path, as JSON.
+    #[pyo3(signature = (path, done=None))]
+    fn walk(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::walk(sandbox, &absolute(sandbox.current_dir(), &path)))
+    }
+
+    /// Copies a file of this machine in.
+    #[pyo3(signature = (host, path, done=None))]
+    fn upload(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.change(py, done, move |sandbox| trees::upload(sandbox, &host, &absolute(sandbox.current_dir(), &path)))
+    }
+
+    /// Copies a file out.
+    #[pyo3(signature = (path, host, overwrite, done=None))]
+    fn download(
+        &self,
+        py: Python<'_>,
+        path: String,
+        host: PathBuf,
+        overwrite: bool,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::download(sandbox, &absolute(sandbox.current_dir(), &path), &host, overwrite))
+    }
+
+    /// Copies a directory of this machine in; what was copied, as JSON.
+    #[pyo3(signature = (host, path, done=None))]
+    fn upload_dir(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.change(py, done, move |sandbox| trees::copied(&sandbox.import_tree(host, &absolute(sandbox.current_dir(), &path))?))
+    }
+
+    /// Copies a directory out; what was copied, as JSON.
+    #[pyo3(signature = (path, host, done=None))]
+    fn download_dir(&self, py: Python<'_>, path: String, host: PathBuf, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::copied(&sandbox.export_tree(&absolute(sandbox.current_dir(), &path), host)?))
+    }
+
+    /// What the sandbox holds, as JSON.
+    #[pyo3(signature = (done=None))]
+    fn info(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let preset = self.about.preset.clone();
+        self.look(py, done, move |sandbox| trees::info(sandbox, &preset))
+    }
+
     /// Whether a path leads somewhere.
     #[pyo3(signature = (path, done=None))]
     fn exists(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&absolute(sandbox.current_dir(), &path))?)))
+        self.look(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&absolute(sandbox.current_dir(), &path))?)))
     }
 
     /// The names in a directory, as JSON; `unless_empty` is not among them while nothing is in it.
@@ -269,7 +404,7 @@ impl NativeSandbox {
         unless_empty: Option<String>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.look(py, done, move |sandbox| {
             let entries = sandbox.fs().list(&absolute(sandbox.current_dir(), &path))?;
             let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
             if let Some(name) = unless_empty
@@ -284,7 +419,7 @@ impl NativeSandbox {
     /// Removes a file, and nothing but a file.
     #[pyo3(signature = (path, done=None))]
     fn remove_file(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.change(py, done, move |sandbox| {
             sandbox.fs().remove_file(&absolute(sandbox.current_dir(), &path))?;
             Ok(Done::Nothing)
         })
@@ -293,17 +428,23 @@ impl NativeSandbox {
     /// The value of a key, as JSON.
     #[pyo3(signature = (key, done=None))]
     fn kv_get(&self, py: Python<'_>, key: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| Ok(Done::Json(sandbox.kv().get(&key)?.map(|value| value.to_string()))))
+        self.look(py, done, move |sandbox| Ok(Done::Json(sandbox.kv().get(&key)?.map(|value| value.to_string()))))
     }
 
     /// The keys that begin with a prefix, as JSON.
     #[pyo3(signature = (prefix, done=None))]
     fn kv_keys(&self, py: Python<'_>, prefix: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().keys(&prefix)?)?))))
+        self.look(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().keys(&prefix)?)?))))
     }
 
-    /// Rows of the history, as JSON.
-    #[pyo3(signature = (limit, since, before, name, grep, done=None))]
+    /// The keys that begin with a prefix and their values, as JSON.
+    #[pyo3(signature = (prefix, done=None))]
+    fn kv_items(&self, py: Python<'_>, prefix: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().items(&prefix)?)?))))
+    }
+
+    /// Rows of the history, as JSON; with their output, if that is wanted.
+    #[pyo3(signature = (limit, since, before, name, grep, done=None, output=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn history(
         &self,
@@ -314,15 +455,23 @@ impl NativeSandbox {
         name: Option<String>,
         grep: Option<String>,
         done: Option<Py<PyAny>>,
+        output: bool,
     ) -> PyResult<Py<PyAny>> {
-        let filter = HistoryFilter { limit, since, before, name, grep, ..HistoryFilter::default() };
-        self.act(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.history_with(&filter)?)?))))
+        let filter = HistoryFilter { limit, since, before, name, grep, output };
+        self.look(py, done, move |sandbox| {
+            let rows = sandbox.history_with(&filter)?;
+            let text = json(&rows)?;
+            if !output {
+                return Ok(Done::Json(Some(text)));
+            }
+            Ok(Done::Rows(text, rows.into_iter().map(|row| (row.stdout, row.stderr)).collect()))
+        })
     }
 
     /// A snapshot's bytes.
     #[pyo3(signature = (compat, done=None))]
     fn export_snapshot(&self, py: Python<'_>, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.look(py, done, move |sandbox| {
             let trouble = |error: std::io::Error| Error::Invalid(format!("no temporary file for the snapshot: {error}"));
             let directory = tempfile::tempdir().map_err(trouble)?;
             let path = directory.path().join("snapshot.db");
@@ -334,22 +483,58 @@ impl NativeSandbox {
     /// A compact copy in a new file.
     #[pyo3(signature = (path, compat, done=None))]
     fn export_to(&self, py: Python<'_>, path: PathBuf, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        self.look(py, done, move |sandbox| {
             export(sandbox, &path, compat.as_deref())?;
             Ok(Done::Nothing)
         })
     }
 
-    /// A second sandbox that goes on from here.
+    /// A second sandbox that continues from here.
     #[pyo3(signature = (path, done=None))]
     fn fork(&self, py: Python<'_>, path: Option<PathBuf>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.act(py, done, move |sandbox| {
+        let about = self.about.of_fork(path.clone());
+        self.look(py, done, move |sandbox| {
             let fork = match path {
                 Some(path) => sandbox.fork_to(path)?,
                 None => sandbox.fork()?,
             };
-            Ok(Done::Opened(Box::new(fork)))
+            // Its tools work for it, not for this one.
+            let fork = if about.tools.is_empty() { fork } else { fork.with_tools(about.tools())? };
+            Ok(Done::Opened(Box::new((fork, about))))
         })
+    }
+
+    /// Its file; none in memory.
+    #[getter]
+    fn path(&self) -> Option<String> {
+        self.about.path.as_ref().map(|path| path.to_string_lossy().into_owned())
+    }
+
+    /// The name of its preset.
+    #[getter]
+    fn preset(&self) -> &str {
+        &self.about.preset
+    }
+
+    /// What a command may use, by name.
+    #[getter]
+    fn limits(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(self.get(py)?.limits().entries().into_iter().map(|(name, value)| (name.as_str(), value)).collect())
+    }
+
+    /// Whether it was opened for looking at it.
+    #[getter]
+    fn read_only(&self) -> bool {
+        self.about.is_read_only
+    }
+
+    /// What it is, in a few words.
+    #[getter]
+    fn label(&self) -> String {
+        let place = self.path().map_or_else(|| "in memory".to_owned(), |path| format!("'{path}'"));
+        let mode = if self.about.is_read_only { " read-only" } else { "" };
+        let state = if self.closed() { " closed" } else { "" };
+        format!("{place} preset={}{mode}{state}", self.about.preset)
     }
 
     /// The directory commands start in.
@@ -367,13 +552,17 @@ impl NativeSandbox {
     /// Whether it is closed.
     #[getter]
     fn closed(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Closes it; what runs goes on to its end.
+    /// Closes it; a running command continues to its end.
     fn close(&self, py: Python<'_>) {
-        let sandbox = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(move || drop(sandbox));
+        let sandbox = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if fork::is_copy() {
+            std::mem::forget(sandbox);
+        } else {
+            py.detach(move || drop(sandbox));
+        }
     }
 }
 
@@ -381,7 +570,7 @@ fn export(sandbox: &Sandbox, path: &std::path::Path, compat: Option<&str>) -> Re
     match compat {
         None => sandbox.export(path),
         Some("localsandbox") => sandbox.export_compat(path, Export::default(), Compat::LocalSandbox),
-        Some(other) => Err(Error::Invalid(format!("nothing is known of `{other}`: `localsandbox` is a layout"))),
+        Some(other) => Err(Error::Invalid(format!("unknown layout `{other}` (supported: `localsandbox`)"))),
     }
 }
 

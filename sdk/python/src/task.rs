@@ -1,6 +1,9 @@
-//! Something that runs: it can be killed, and says when it is over.
+//! Something that runs: it can be stopped, and reports its end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -10,20 +13,40 @@ use crate::operation::Done;
 use crate::{errors, files, gate, threads};
 
 /// How often a waiting main thread looks whether the user wants to interrupt it.
-const SIGNAL_STEP: Duration = Duration::from_millis(20);
+pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// A running operation.
-#[pyclass(frozen, module = "sandlite._native")]
-pub(crate) struct Task {
-    cancel: Option<Cancel>,
+/// What ends an operation early.
+#[derive(Clone)]
+pub(crate) enum Stop {
+    /// Nothing: it is short and ends by itself.
+    Nothing,
+    /// Killing its command.
+    Command(Cancel),
+    /// No longer waiting.
+    Waiting(Arc<Waiting>),
 }
 
-#[pymethods]
-impl Task {
-    /// Ends a command; other operations are short and end by themselves.
-    fn kill(&self) {
-        if let Some(cancel) = &self.cancel {
-            cancel.kill();
+/// A wait that can be given up.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    given_up: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Waiting {
+    /// Names the calling thread as the one that waits.
+    pub(crate) fn begin(&self) {
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
+    fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+        if let Some(thread) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.unpark();
         }
     }
 
@@ -33,23 +56,39 @@ impl Task {
     }
 }
 
-type Work = Box<dyn FnOnce() -> Result<Done, Error> + Send>;
+/// A running operation.
+#[pyclass(frozen, module = "sandlite._native")]
+pub(crate) struct Task(Stop);
+
+#[pymethods]
+impl Task {
+    /// Ends it early, if it can be.
+    fn kill(&self) {
+        match &self.0 {
+            Stop::Nothing => {}
+            Stop::Command(cancel) => cancel.kill(),
+            Stop::Waiting(waiting) => waiting.give_up(),
+        }
+    }
+}
+
+pub(crate) type Work = Box<dyn FnOnce() -> Result<Done, Error> + Send>;
 
 /// Begins an operation and returns at once; `done` is called at its end with its result and its exception, one of them `None`.
-pub(crate) fn begin(py: Python<'_>, cancel: Option<Cancel>, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn begin(py: Python<'_>, stop: Stop, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
     threads::run(move || {
         let result = work();
-        // At the interpreter's end nobody is left to tell.
+        // At the interpreter's end nobody is left to be called.
         let _ = gate::with_python(|py| {
             let (value, error) = match result.map_err(|error| errors::raise(py, &error)).and_then(|done| done.into_python(py)) {
                 Ok(value) => (value, py.None()),
                 Err(error) => (py.None(), error.into_value(py).into_any()),
             };
-            // The loop that waits may be closed by now: then nobody is left to tell.
+            // The loop that waits may be closed by now.
             let _ = done.call1(py, (value, error));
         });
     })?;
-    Ok(Py::new(py, Task { cancel })?.into_any())
+    Ok(Py::new(py, Task(stop))?.into_any())
 }
 
 /// Runs a command to its end, without the interpreter lock; Ctrl-C kills it.
@@ -73,7 +112,7 @@ pub(crate) fn wait(py: Python<'_>, cancel: &Cancel, work: Work) -> PyResult<Py<P
                 }
             }
             Err(RecvTimeoutError::Disconnected) => {
-                let broken = Error::Invalid("the command broke off; nothing was changed".to_owned());
+                let broken = Error::Invalid("the command was aborted; no changes were made".to_owned());
                 return Err(errors::raise(py, &broken));
             }
         }

@@ -4,6 +4,8 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::fork;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that are kept when they have nothing to do.
@@ -27,6 +29,7 @@ pub(crate) fn run(job: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
 }
 
 fn start(first: Job) -> std::io::Result<()> {
+    fork::claim();
     let (sender, receiver) = mpsc::channel::<Job>();
     thread::Builder::new().name("sandlite".to_owned()).spawn(move || {
         let mut job = first;

@@ -48,6 +48,10 @@ STEPS = [
     ("copy_files", {"from": "/d", "to": "/e", "recursive": True}, ["fs", "cp", "-r", "/d", "/e"]),
     ("find_files", {"path": "/d", "name": "*.py"}, ["fs", "find", "/d", "--name", "*.py"]),
     ("find_files", {"path": "/d", "kind": "directory"}, ["fs", "find", "/d", "--kind", "dir"]),
+    ("make_directory", {"path": "/d/new"}, None),
+    ("append_file", {"path": "/d/in/b.py", "content": "dHdvCg==", "encoding": "base64"}, None),
+    ("write_files", {"files": [{"path": "/d/w", "content": "w"}]}, None),
+    ("file_info", {"path": "/d/w"}, None),
     ("disk_usage", {"path": "/d"}, ["fs", "du", "/d"]),
     ("tree", {"path": "/d"}, ["fs", "tree", "/d"]),
 ]

@@ -95,8 +95,8 @@ def test_a_command_that_ends_while_a_person_thinks_gets_no_answer():
         called.append(1)
         return 1
 
-    with Sandbox(tools=[act], approve=lambda call: ended.wait(30)) as box:
-        result = box.bash("tool act {}", timeout=0.3)
+    with Sandbox(tools=[act], approve=lambda call: ended.wait(30), approve_timeout=0.3) as box:
+        result = box.bash("tool act {}")
         assert result.limit is not None
         ended.set()
     assert called == []

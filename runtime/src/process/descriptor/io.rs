@@ -117,6 +117,13 @@ impl OpenFile {
                     return Err(Errno::NOMEM.into());
                 }
                 capture.push(bytes, usize::try_from(keep).unwrap_or(usize::MAX));
+                if capture.is_behind() && !self.nonblocking() {
+                    match block(job, process, None, || (!capture.is_behind()).then_some(())) {
+                        // The bytes are written: the signal is met at the next call.
+                        Ok(_) | Err(Interruption::Signal) => {}
+                        Err(ended) => return Err(ended.into()),
+                    }
+                }
                 match reached {
                     None => Ok(bytes.len()),
                     Some(reached) => Err(reached.into()),

@@ -14,6 +14,9 @@ use crate::vfs::View;
 /// Read and stored at a time.
 const PIECE: usize = 256 << 10;
 
+/// Paths that a row of the history names when many files are written.
+const NAMED: usize = 100;
+
 /// The content of a new file, read while it is stored: however much there is, little of it is in memory.
 ///
 /// ```
@@ -64,7 +67,8 @@ impl Content {
         self.admit(path, room)?;
         fs.create_parents(path)?;
         let (file, _) = fs.create(path)?;
-        let mut buffer = vec![0; PIECE];
+        let announced = self.bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(PIECE);
+        let mut buffer = vec![0; announced.clamp(1, PIECE)];
         let mut offset = 0;
         loop {
             let length = self.piece(&mut buffer, path)?;
@@ -132,6 +136,26 @@ impl Files<'_> {
         let content = content.into();
         let call = Call::new("write_file", path, json!({ "path": path, "contentLength": content.bytes }));
         self.sandbox.change(call, |run| content.write(run.view()?, &self.sandbox.limits, path))
+    }
+
+    /// Writes many files, creating the directories above them, in one transaction.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.fs().write_all(vec![("/a".to_owned(), b"1".to_vec().into()), ("/b/c".to_owned(), b"2".to_vec().into())])?;
+    /// assert_eq!(sandbox.fs().read("/b/c")?, b"2");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`write_from`](Self::write_from): then none is written.
+    pub fn write_all(&self, files: Vec<(String, Content)>) -> Result<(), Error> {
+        let named: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).take(NAMED).collect();
+        let call = Call::new("write_files", &named.join(" "), json!({ "paths": named, "count": files.len() }));
+        self.sandbox.change(call, |run| {
+            files.into_iter().try_for_each(|(path, content)| content.write(run.view()?, &self.sandbox.limits, &path).map(drop))
+        })
     }
 
     /// Copies a directory with all below it. Named pipes are left out: they have nothing to copy.

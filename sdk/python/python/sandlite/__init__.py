@@ -9,6 +9,7 @@
 import atexit as _atexit
 import json as _json
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import _native, errors
@@ -16,33 +17,70 @@ from ._calls import Mount
 from ._host_tools import Tool, ToolCall, ToolContext
 from ._native import __version__
 from ._pip import Installation, Package, PackageError
-from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Limit, Match, Result, Usage, Written
+from ._process import AsyncProcess, AsyncStream, Chunk, Process, Stream
+from ._results import Limit, Result, Usage
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
-from .errors import CommandError, LimitError, SandliteError
+from .errors import BusyError, CommandError, LimitError, SandliteError
 
-# The guests that came compiled with this package.
+if _TYPE_CHECKING:
+    from ._records import (
+        Answer,
+        Edited,
+        FileEntry,
+        FileStat,
+        FileWindow,
+        HistoryEntry,
+        Image,
+        Info,
+        Match,
+        TreeCopy,
+        Written,
+    )
+
+# The compiled guests of this package.
 _native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
-# Our own threads stay out of an interpreter that is at its end.
+# Keeps our own threads out of an interpreter that is shutting down.
 _atexit.register(_native.shut_gate)
 
 
 def actions() -> "list[dict[str, _Any]]":
-    """What :meth:`Sandbox.call_action` can do: name, title, description, effect, permission, audience and schemas of each."""
+    """Returns what :meth:`Sandbox.call_action` can do: name, title, description, effect, permission, audience and schemas of each.
+
+    >>> [action["name"] for action in actions()][:2]
+    ['bash', 'python']
+    """
     listed: list[dict[str, _Any]] = _json.loads(_native.actions())
     return listed
+
+
+def __getattr__(name: str) -> _Any:
+    # Types that only those who name them need.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _records
+
+    value = globals()[name] = getattr(_records, name)
+    return value
 
 
 __all__ = [
     "Answer",
     "AsyncKv",
+    "AsyncProcess",
     "AsyncSandbox",
     "AsyncSession",
+    "AsyncStream",
+    "BusyError",
+    "Chunk",
     "CommandError",
     "Edited",
     "FileEntry",
+    "FileStat",
     "FileWindow",
     "HistoryEntry",
+    "Image",
+    "Info",
     "Installation",
     "Kv",
     "Limit",
@@ -51,13 +89,16 @@ __all__ = [
     "Mount",
     "Package",
     "PackageError",
+    "Process",
     "Result",
     "Sandbox",
     "SandliteError",
     "Session",
+    "Stream",
     "Tool",
     "ToolCall",
     "ToolContext",
+    "TreeCopy",
     "Usage",
     "Written",
     "__version__",

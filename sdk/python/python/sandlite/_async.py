@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generator, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import _calls, _pip
+from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, MountLike, Opening
+from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
-from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
+from ._process import AsyncOnOutput, AsyncProcess, AsyncStream
+from ._results import Result
 
 if TYPE_CHECKING:
     import asyncio
 
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
+
 T = TypeVar("T")
+Text = Union[str, bytes]
 
 
 async def _native_answer(ask: Any) -> Any:
@@ -57,37 +60,104 @@ async def _finish(call: Call[T]) -> T:
     return call.read(await _native_answer(call.ask))
 
 
+async def _run(
+    native: native_half.Sandbox,
+    kind: str,
+    text: str,
+    on_stdout: Optional[AsyncOnOutput],
+    on_stderr: Optional[AsyncOnOutput],
+    check: bool,
+    **options: Any,
+) -> Result:
+    if on_stdout is None and on_stderr is None:
+        return await _finish(_calls.run(native, kind, text, check=check, **options))
+    result = await _process.follow_async(
+        lambda: _calls.start(native, kind, text, **options), text, on_stdout, on_stderr
+    )
+    return result.check() if check else result
+
+
 class AsyncKv:
-    """Small JSON values by name, beside the files."""
+    """Small JSON values by name, stored beside the files.
+
+    >>> await box.kv.set("plan", {"step": 1})
+    1
+    >>> await box.kv.get("plan"), await box.kv.contains("plan")
+    ({'step': 1}, True)
+    """
 
     def __init__(self, native: native_half.Sandbox) -> None:
         self._native = native
 
-    async def get(self, key: str) -> Any:
-        """The value of a key, or ``None``."""
-        return await _finish(_calls.kv_get(self._native, key))
+    async def get(self, key: str, default: Any = None) -> Any:
+        """Returns the value of a key, or ``default``.
+
+        >>> await box.kv.get("missing", 0)
+        0
+        """
+        return await _finish(_calls.kv_get(self._native, key, default))
 
     async def set(self, key: str, value: Any) -> int:
-        """Keeps a value that JSON can hold; returns the key's version."""
+        """Stores a value that JSON can represent and returns the key's new version.
+
+        >>> await box.kv.set("tries", 3)
+        1
+        """
         return await _finish(_calls.kv_set(self._native, key, value))
 
     async def delete(self, key: str) -> bool:
-        """Removes a key; says whether it was there."""
+        """Deletes a key and returns whether it existed.
+
+        >>> await box.kv.delete("missing")
+        False
+        """
         return await _finish(_calls.kv_delete(self._native, key))
 
     async def keys(self, prefix: str = "") -> list[str]:
-        """The keys that begin with a prefix, sorted."""
+        """Returns the keys with a prefix, sorted.
+
+        >>> await box.kv.set("plan/1", "think"), await box.kv.set("plan/2", "act")
+        (1, 1)
+        >>> await box.kv.keys("plan/")
+        ['plan/1', 'plan/2']
+        """
         return await _finish(_calls.kv_keys(self._native, prefix))
+
+    async def items(self, prefix: str = "") -> "list[tuple[str, Any]]":
+        """Returns the keys with a prefix and their values, sorted by key, all from one state of the store.
+
+        >>> await box.kv.set("plan/1", "think")
+        1
+        >>> await box.kv.items("plan/")
+        [('plan/1', 'think')]
+        """
+        return await _finish(_calls.kv_items(self._native, prefix))
+
+    async def contains(self, key: str) -> bool:
+        """Returns whether a key exists.
+
+        >>> await box.kv.contains("missing")
+        False
+        """
+        return await _finish(_calls.kv_contains(self._native, key))
 
 
 class AsyncSession:
-    """A shell and a Python that go on where their last calls ended: directory, variables, functions; globals and imports.
+    """A shell and a Python that resume where their last calls ended: directory, variables, functions; globals and imports.
 
-    The shell's state is in the database, also after it is opened again; the Python lives as long as the sandbox is open."""
+    The shell's state is stored in the database. The Python lives as long as the sandbox is open; if it has to start again, the result's
+    ``restarted`` is true.
+
+    >>> session = box.session("work")
+    >>> await session.bash("cd /tmp; name=ada")
+    Result(exit_code=0, stdout='', stderr='')
+    >>> (await session.bash("echo $name in $PWD")).stdout
+    'ada in /tmp\\n'
+    """
 
     def __init__(self, native: native_half.Sandbox, name: str) -> None:
         self._native = native
-        #: Its name.
+        #: The name of the session.
         self.name = name
 
     async def bash(
@@ -96,13 +166,85 @@ class AsyncSession:
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         check: bool = False,
+        on_stdout: Optional[AsyncOnOutput] = None,
+        on_stderr: Optional[AsyncOnOutput] = None,
     ) -> Result:
-        """Runs a bash command line where the last one ended."""
-        call = _calls.run(
+        """Runs a bash command line where the last one ended, with the options of :meth:`AsyncSandbox.bash`.
+
+        >>> (await session.bash("greet() { echo hello $1; }")).ok
+        True
+        >>> (await session.bash("greet ada")).stdout
+        'hello ada\\n'
+        """
+        return await _run(
+            self._native,
+            "bash",
+            command,
+            on_stdout,
+            on_stderr,
+            check,
+            session=self.name,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+        )
+
+    async def python(
+        self,
+        code: str,
+        *,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        echo: bool = True,
+        check: bool = False,
+        on_stdout: Optional[AsyncOnOutput] = None,
+        on_stderr: Optional[AsyncOnOutput] = None,
+    ) -> Result:
+        """Runs Python code in the session's live interpreter.
+
+        As in a notebook, the value of a last expression is printed; it is also the result's ``value`` if JSON can represent it, and
+        pictures are its ``images``. ``echo=False`` turns that off.
+
+        >>> (await session.python("x = 20")).ok
+        True
+        >>> (await session.python("x + 1")).stdout
+        '21\\n'
+        """
+        return await _run(
+            self._native,
+            "python",
+            code,
+            on_stdout,
+            on_stderr,
+            check,
+            session=self.name,
+            stdin=stdin,
+            timeout=timeout,
+            echo=echo,
+        )
+
+    async def start(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+    ) -> AsyncProcess:
+        """Starts a bash command line in this session; see :meth:`AsyncSandbox.start`.
+
+        >>> (await (await session.start("echo later")).wait()).stdout
+        'later\\n'
+        """
+        running = _calls.start(
             self._native,
             "bash",
             command,
@@ -112,61 +254,126 @@ class AsyncSession:
             stdin=stdin,
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
-            check=check,
+            interactive=True,
         )
-        return await _finish(call)
+        return AsyncProcess(running, command)
 
-    async def python(
-        self,
-        code: str,
-        *,
-        stdin: Optional[Union[str, bytes]] = None,
-        timeout: Optional[float] = None,
-        check: bool = False,
-    ) -> Result:
-        """Runs Python code in the session's live interpreter."""
-        call = _calls.run(
-            self._native,
-            "python",
-            code,
-            session=self.name,
-            stdin=stdin,
-            timeout=timeout,
-            check=check,
+    async def start_python(
+        self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
+    ) -> AsyncProcess:
+        """Starts Python code in this session; see :meth:`AsyncSandbox.start`.
+
+        >>> (await (await session.start_python("6 * 7")).wait()).stdout
+        '42\\n'
+        """
+        running = _calls.start(
+            self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, interactive=True
         )
-        return await _finish(call)
+        return AsyncProcess(running, code)
+
+    def stream(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+    ) -> AsyncStream:
+        """Runs a bash command line in this session and yields its output as it comes; see :meth:`AsyncSandbox.stream`.
+
+        >>> [chunk.text async for chunk in session.stream("echo hi")]
+        ['hi\\n']
+        """
+
+        def start() -> native_half.Running:
+            return _calls.start(
+                self._native,
+                "bash",
+                command,
+                session=self.name,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                timeout=timeout,
+                rollback_on_failure=rollback_on_failure,
+            )
+
+        return AsyncStream(start, command)
+
+    def stream_python(
+        self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
+    ) -> AsyncStream:
+        """Runs Python code in this session and yields its output as it comes; see :meth:`AsyncSandbox.stream`.
+
+        >>> [chunk.text async for chunk in session.stream_python("print(6 * 7)")]
+        ['42\\n']
+        """
+
+        def start() -> native_half.Running:
+            return _calls.start(
+                self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo
+            )
+
+        return AsyncStream(start, code)
 
     async def directory(self) -> str:
-        """The directory in which the shell's next call begins."""
+        """Returns the directory in which the shell's next call starts.
+
+        >>> await session.directory()
+        '/home/user'
+        """
         return await _finish(_calls.session_directory(self._native, self.name))
 
     async def end(self) -> bool:
-        """Forgets the shell's state and ends the Python; says whether there was something. The next call begins afresh."""
+        """Deletes the shell's state, ends the Python, and returns whether there was either. The next call starts afresh.
+
+        >>> await session.end()
+        False
+        """
         return await _finish(_calls.end_session(self._native, self.name))
+
+    def __repr__(self) -> str:
+        return f"<sandlite.AsyncSession {self.name!r} of {self._native.label}>"
 
 
 class AsyncSandbox:
-    """:class:`Sandbox` for ``asyncio``. ``async with AsyncSandbox() as box: …``, or ``box = await AsyncSandbox()``.
+    """:class:`Sandbox` for ``asyncio``, with the same arguments and methods.
 
-    Each call runs on a thread of the native half; cancelling it kills its command and waits for its end.
+    >>> async with AsyncSandbox(files={"data.txt": "3\\n4\\n"}) as box:
+    ...     result = await box.bash("paste -sd+ data.txt | bc")
+    >>> result.stdout
+    '7\\n'
+
+    ``box = await AsyncSandbox()`` works too. Each call runs on a thread of the native half; cancelling it kills its command and waits for
+    its end. ``async`` tools and an ``async`` ``approve`` run in the loop that opened the sandbox.
     """
 
     def __init__(
         self,
-        db: Optional[Union[str, "os.PathLike[str]"]] = None,
+        db: Optional[HostPath] = None,
         *,
         files: Optional[Mapping[str, Content]] = None,
-        snapshot: Optional[Union[bytes, str, "os.PathLike[str]"]] = None,
+        snapshot: Optional[Union[bytes, HostPath]] = None,
         cwd: str = "/home/user",
         preset: str = "normal",
         env: Optional[Mapping[str, str]] = None,
         mounts: Optional[Sequence[MountLike]] = None,
         tools: Optional[Sequence[ToolLike]] = None,
         approve: Optional[Approve] = None,
+        approve_timeout: Optional[float] = None,
         python: str = "core",
+        read_only: bool = False,
+        wait: Optional[float] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
-        self._python = python
+        self._more_opening: "dict[str, Any]" = {
+            "python": python,
+            "approve_timeout": approve_timeout,
+            "read_only": read_only,
+            "wait": wait,
+        }
         self._opened: Optional[native_half.Sandbox] = None
 
     @property
@@ -176,11 +383,15 @@ class AsyncSandbox:
         return self._opened
 
     async def open(self) -> "AsyncSandbox":
-        """Opens it; ``async with`` does that too."""
+        """Opens the sandbox; ``async with`` and ``await`` do that too.
+
+        >>> other = await AsyncSandbox().open()
+        >>> await other.close()
+        """
         if self._opened is None:
             import asyncio
 
-            opening = Opening(*self._opening, loop=asyncio.get_running_loop(), python=self._python)
+            opening = Opening(*self._opening, loop=asyncio.get_running_loop(), **self._more_opening)
             try:
                 self._opened = await _native_answer(opening.ask)
             finally:
@@ -196,13 +407,33 @@ class AsyncSandbox:
         return AsyncKv(self._native)
 
     @property
+    def path(self) -> Optional[str]:
+        """The database file; ``None`` in memory."""
+        return self._native.path
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset."""
+        return self._native.preset
+
+    @property
+    def limits(self) -> "dict[str, str]":
+        """What a command may use, by the names of the preset files."""
+        return dict(self._native.limits)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading only."""
+        return self._native.read_only
+
+    @property
     def cwd(self) -> str:
-        """The directory commands start in."""
+        """The directory in which commands start."""
         return self._native.cwd
 
     @property
     def import_notes(self) -> list[str]:
-        """What of the snapshot was left out or changed."""
+        """What was omitted or changed when the snapshot was imported."""
         return self._native.import_notes
 
     @property
@@ -216,17 +447,101 @@ class AsyncSandbox:
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
         check: bool = False,
+        on_stdout: Optional[AsyncOnOutput] = None,
+        on_stderr: Optional[AsyncOnOutput] = None,
     ) -> Result:
-        """Runs a bash command line. A non-zero exit code is a result; ``check=True`` makes it an exception.
+        """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
-        ``timeout`` (seconds) tightens the preset's time; ``rollback_on_failure`` undoes the files of a command that fails;
-        ``seed`` makes the run repeatable."""
-        call = _calls.run(
+        ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
+        ``seed`` makes the run repeatable. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
+        runs, in this loop, and awaited if they are ``async``; the command waits while they work.
+
+        >>> (await box.bash("echo hello | tr a-z A-Z")).stdout
+        'HELLO\\n'
+        >>> (await box.bash("echo working; exit 3", on_stdout=print)).exit_code
+        working
+        <BLANKLINE>
+        3
+        """
+        return await _run(
+            self._native,
+            "bash",
+            command,
+            on_stdout,
+            on_stderr,
+            check,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+        )
+
+    async def python(
+        self,
+        code: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+        echo: bool = False,
+        check: bool = False,
+        on_stdout: Optional[AsyncOnOutput] = None,
+        on_stderr: Optional[AsyncOnOutput] = None,
+    ) -> Result:
+        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises is a result.
+
+        With ``echo`` the value of a last expression is printed, as in a notebook; see :meth:`AsyncSession.python`.
+
+        >>> (await box.python("print(6 * 7)")).stdout
+        '42\\n'
+        """
+        return await _run(
+            self._native,
+            "python",
+            code,
+            on_stdout,
+            on_stderr,
+            check,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+            echo=echo,
+        )
+
+    async def start(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+    ) -> AsyncProcess:
+        """Starts a bash command line and returns at once, with a :class:`AsyncProcess` to write to, read from, kill and wait for.
+
+        Without ``stdin`` its standard input stays open until :meth:`AsyncProcess.close_stdin` or :meth:`AsyncProcess.wait`.
+
+        >>> process = await box.start("sort")
+        >>> await process.send_stdin("b\\na\\n")
+        >>> (await process.wait()).stdout
+        'a\\nb\\n'
+        """
+        running = _calls.start(
             self._native,
             "bash",
             command,
@@ -236,24 +551,30 @@ class AsyncSandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
-            check=check,
+            interactive=True,
         )
-        return await _finish(call)
+        return AsyncProcess(running, command)
 
-    async def python(
+    async def start_python(
         self,
         code: str,
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
-        check: bool = False,
-    ) -> Result:
-        """Runs Python code, with the options of :meth:`bash`. Code that raises is a result."""
-        call = _calls.run(
+        echo: bool = False,
+    ) -> AsyncProcess:
+        """Starts Python code and returns at once; see :meth:`start`.
+
+        >>> process = await box.start_python("print(input().upper())")
+        >>> await process.send_stdin("hello\\n")
+        >>> (await process.wait()).stdout
+        'HELLO\\n'
+        """
+        running = _calls.start(
             self._native,
             "python",
             code,
@@ -263,39 +584,137 @@ class AsyncSandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
-            check=check,
+            echo=echo,
+            interactive=True,
         )
-        return await _finish(call)
+        return AsyncProcess(running, code)
+
+    def stream(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+    ) -> AsyncStream:
+        """Runs a bash command line and yields its output as it comes, in :class:`Chunk` objects.
+
+        The command waits while you work on a chunk. Closing the stream kills the command.
+
+        >>> stream = box.stream("echo out; sleep 0.01; echo err >&2")
+        >>> [(chunk.stream, chunk.text) async for chunk in stream]
+        [('stdout', 'out\\n'), ('stderr', 'err\\n')]
+        >>> stream.result.exit_code
+        0
+        """
+
+        def start() -> native_half.Running:
+            return _calls.start(
+                self._native,
+                "bash",
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                timeout=timeout,
+                rollback_on_failure=rollback_on_failure,
+                seed=seed,
+            )
+
+        return AsyncStream(start, command)
+
+    def stream_python(
+        self,
+        code: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+        echo: bool = False,
+    ) -> AsyncStream:
+        """Runs Python code and yields its output as it comes; see :meth:`stream`.
+
+        >>> "".join([chunk.text async for chunk in box.stream_python("print(1); print(2)")])
+        '1\\n2\\n'
+        """
+
+        def start() -> native_half.Running:
+            return _calls.start(
+                self._native,
+                "python",
+                code,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                timeout=timeout,
+                rollback_on_failure=rollback_on_failure,
+                seed=seed,
+                echo=echo,
+            )
+
+        return AsyncStream(start, code)
 
     async def read_file(self, path: str) -> str:
-        """The text of a file; what is no UTF-8 is replaced."""
+        """Returns the text of a file; bytes that are not UTF-8 are replaced.
+
+        >>> await box.write_file("notes.txt", "hello")
+        >>> await box.read_file("notes.txt")
+        'hello'
+        """
         return await _finish(_calls.read_file(self._native, path))
 
     async def read_bytes(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Returns the bytes of a file.
+
+        >>> await box.write_file("raw", b"\\x00\\xff")
+        >>> await box.read_bytes("raw")
+        b'\\x00\\xff'
+        """
         return await _finish(_calls.read_bytes(self._native, path))
 
-    async def read_window(
-        self,
-        path: str,
-        offset: Optional[int] = None,
-        limit: Optional[int] = None,
-    ) -> FileWindow:
-        """Some lines of a file (``offset`` counts from 1) and its version, as an agent reads them."""
+    async def read_window(self, path: str, offset: Optional[int] = None, limit: Optional[int] = None) -> FileWindow:
+        """Returns some lines of a file (``offset`` counts from 1) and its version.
+
+        >>> await box.write_file("f", "one\\ntwo\\nthree\\n")
+        >>> (await box.read_window("f", offset=2, limit=1)).content
+        'two\\n'
+        """
         return await _finish(_calls.read_window(self._native, path, offset, limit))
 
-    async def write_file(
-        self,
-        path: str,
-        content: Content,
-        *,
-        expected_version: Optional[str] = None,
-    ) -> None:
-        """Writes a whole file from text, bytes or a file of this machine, creating the directories above it.
+    async def write_file(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
+        """Writes a whole file from text, bytes or a path of this machine, and creates the directories above it.
 
-        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file is not the one that was read;
-        ``"none"``: only if there is no such file."""
+        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version was read;
+        ``"none"`` requires that there is no such file.
+
+        >>> await box.write_file("src/main.py", "print(1)\\n")
+        """
         await _finish(_calls.write_file(self._native, path, content, expected_version))
+
+    async def write_files(self, files: Mapping[str, Content]) -> None:
+        """Writes many files in one transaction: all of them or none.
+
+        >>> await box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
+        >>> await box.glob("**/*")
+        ['/home/user/a.txt', '/home/user/b/c.bin']
+        """
+        await _finish(_calls.write_files(self._native, files))
+
+    async def append(self, path: str, content: Content) -> None:
+        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing.
+
+        >>> await box.append("log", "one\\n")
+        >>> await box.append("log", "two\\n")
+        >>> await box.read_file("log")
+        'one\\ntwo\\n'
+        """
+        await _finish(_calls.append(self._native, path, content))
 
     async def edit_file(
         self,
@@ -304,7 +723,12 @@ class AsyncSandbox:
         *,
         expected_version: Optional[str] = None,
     ) -> Edited:
-        """Replaces exact pieces of text, all or none: ``[(old, new), …]``. Each old text must be there exactly once."""
+        """Replaces exact pieces of text, all or none: ``[(old, new), …]``. Each old text must occur exactly once.
+
+        >>> await box.write_file("f", "x = 1\\n")
+        >>> (await box.edit_file("f", [("x = 1", "x = 2")])).replacements
+        1
+        """
         return await _finish(_calls.edit_file(self._native, path, edits, expected_version))
 
     async def list_files(
@@ -314,11 +738,30 @@ class AsyncSandbox:
         depth: int = 1,
         hidden: bool = False,
     ) -> list[FileEntry]:
-        """What is in a directory, down to a depth; at most 1000 entries."""
+        """Lists a directory down to a depth; at most 1000 entries. :meth:`walk` lists everything.
+
+        >>> await box.write_file("f", "x")
+        >>> [entry.name for entry in await box.list_files()]
+        ['f']
+        """
         return await _finish(_calls.list_files(self._native, path, depth, hidden))
 
+    async def walk(self, path: str = ".") -> list[FileStat]:
+        """Returns the metadata of a directory and of everything below it, each directory before what is in it.
+
+        >>> await box.write_file("a/b", "x")
+        >>> [found.path for found in await box.walk("a")]
+        ['/home/user/a', '/home/user/a/b']
+        """
+        return await _finish(_calls.walk(self._native, path))
+
     async def glob(self, pattern: str, path: Optional[str] = None, *, hidden: bool = False) -> list[str]:
-        """Paths of files that fit a pattern such as ``src/**/*.{py,toml}``; at most 1000."""
+        """Returns the files that match a pattern such as ``src/**/*.{py,toml}``; at most 1000.
+
+        >>> await box.write_file("src/main.py", "")
+        >>> await box.glob("**/*.py")
+        ['/home/user/src/main.py']
+        """
         return await _finish(_calls.glob(self._native, pattern, path, hidden))
 
     async def grep(
@@ -333,7 +776,12 @@ class AsyncSandbox:
         max_matches: Optional[int] = None,
         hidden: bool = False,
     ) -> list[Match]:
-        """Lines that fit a regular expression (Rust's syntax); at most 200."""
+        """Returns the lines that match a regular expression (in Rust's syntax); at most 200.
+
+        >>> await box.write_file("f", "one\\ntwo\\n")
+        >>> [(match.line, match.text) for match in await box.grep("^t")]
+        [(2, 'two')]
+        """
         options = {
             "path": path,
             "glob": glob,
@@ -346,16 +794,113 @@ class AsyncSandbox:
         return await _finish(_calls.grep(self._native, pattern, options))
 
     async def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Returns whether a path exists.
+
+        >>> await box.exists("/tmp"), await box.exists("/missing")
+        (True, False)
+        """
         return await _finish(_calls.exists(self._native, path))
 
-    async def delete_file(self, path: str, *, recursive: bool = False) -> None:
-        """Deletes a file; a directory with all that is in it if ``recursive``."""
+    async def stat(self, path: str, *, follow_symlinks: bool = True) -> FileStat:
+        """Returns the metadata of a path.
+
+        >>> await box.write_file("f", "five!")
+        >>> found = await box.stat("f")
+        >>> found.kind, found.size, oct(found.mode)
+        ('file', 5, '0o644')
+        """
+        return await _finish(_calls.stat(self._native, path, follow_symlinks))
+
+    async def mkdir(self, path: str) -> None:
+        """Creates a directory and those above it. A directory that exists is fine.
+
+        >>> await box.mkdir("a/b")
+        """
+        await _finish(_calls.mkdir(self._native, path))
+
+    async def copy(self, from_path: str, to_path: str, *, recursive: bool = False) -> str:
+        """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
+
+        An existing directory takes the copy inside.
+
+        >>> await box.write_file("f", "x")
+        >>> await box.copy("f", "g")
+        '/home/user/g'
+        """
+        return await _finish(_calls.copy(self._native, from_path, to_path, recursive))
+
+    async def move(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
+        """Moves a file or a directory; replaces a file only if ``overwrite``.
+
+        >>> await box.write_file("f", "x")
+        >>> await box.move("f", "g")
+        """
+        await _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+
+    async def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``.
+
+        >>> await box.write_file("d/f", "x")
+        >>> await box.remove("d", recursive=True)
+        """
         await _finish(_calls.delete_file(self._native, path, recursive))
 
+    async def delete_file(self, path: str, *, recursive: bool = False) -> None:
+        """The same as :meth:`remove`, under the name that models have for it.
+
+        >>> await box.write_file("f", "x")
+        >>> await box.delete_file("f")
+        """
+        await self.remove(path, recursive=recursive)
+
     async def move_file(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """Moves a file or a directory; replaces a file only if ``overwrite``."""
-        await _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+        """The same as :meth:`move`, under the name that models have for it.
+
+        >>> await box.write_file("f", "x")
+        >>> await box.move_file("f", "g")
+        """
+        await self.move(from_path, to_path, overwrite=overwrite)
+
+    async def upload(self, host_path: HostPath, path: str) -> int:
+        """Copies a file of this machine into the sandbox and returns its size. It is read while it is stored.
+
+        >>> open("report.csv", "w").write("a,b\\n")
+        4
+        >>> await box.upload("report.csv", "data/report.csv")
+        4
+        """
+        return await _finish(_calls.upload(self._native, host_path, path))
+
+    async def download(self, path: str, host_path: HostPath, *, overwrite: bool = False) -> int:
+        """Copies a file of the sandbox to this machine and returns its size. The file appears whole or not at all.
+
+        Raises :class:`FileExistsError` if the file exists, unless ``overwrite``.
+
+        >>> await box.write_file("f", "five!")
+        >>> await box.download("f", "out.txt")
+        5
+        """
+        return await _finish(_calls.download(self._native, path, host_path, overwrite))
+
+    async def upload_dir(self, host_path: HostPath, path: str) -> TreeCopy:
+        """Copies a directory of this machine with everything below it into the sandbox, in one transaction.
+
+        Links are copied as links. Directories that may hold secrets (``/etc``, ``~/.ssh``, …) are refused.
+
+        >>> os.makedirs("project/src")
+        >>> (await box.upload_dir("project", "/work")).directories
+        1
+        """
+        return await _finish(_calls.upload_dir(self._native, host_path, path))
+
+    async def download_dir(self, path: str, host_path: HostPath) -> TreeCopy:
+        """Copies a directory of the sandbox with everything below it to this machine. Nothing there is overwritten.
+
+        >>> await box.write_file("out/a.txt", "a")
+        >>> (await box.download_dir("out", "result")).files
+        1
+        """
+        return await _finish(_calls.download_dir(self._native, path, host_path))
 
     async def history(
         self,
@@ -365,9 +910,26 @@ class AsyncSandbox:
         before: Optional[int] = None,
         name: Optional[str] = None,
         grep: Optional[str] = None,
+        output: bool = False,
     ) -> list[HistoryEntry]:
-        """What was done, newest first."""
-        return await _finish(_calls.history(self._native, limit, since, before, name, grep))
+        """Returns what was done, newest first. With ``output`` the rows have what the commands printed.
+
+        >>> (await box.bash("echo hi")).ok
+        True
+        >>> [(row.command, row.exit_code, row.stdout) for row in await box.history(1, output=True)]
+        [('echo hi', 0, 'hi\\n')]
+        """
+        return await _finish(_calls.history(self._native, limit, since, before, name, grep, output))
+
+    async def info(self) -> Info:
+        """Returns what the sandbox holds: files, keys and runs, and how much of each limit is used.
+
+        >>> await box.write_file("f", "five!")
+        >>> info = await box.info()
+        >>> info.files, info.used["disk"]
+        (1, 5)
+        """
+        return await _finish(_calls.info(self._native))
 
     async def pip_install(
         self,
@@ -385,40 +947,77 @@ class AsyncSandbox:
         return await _finish(_pip.installed(self._native))
 
     async def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
-        """Everything (files, values, history) as the bytes of a ``.db`` file.
+        """Returns everything (files, values, history) as the bytes of a ``.db`` file.
 
-        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can open it then."""
+        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can then open it.
+
+        >>> async with AsyncSandbox(snapshot=await box.export_snapshot()) as copy:
+        ...     (await copy.bash("echo resumed")).stdout
+        'resumed\\n'
+        """
         return await _finish(_calls.export_snapshot(self._native, compat))
 
-    async def export_to(self, path: Union[str, "os.PathLike[str]"], *, compat: Optional[str] = None) -> None:
-        """The same as a new file of this machine."""
+    async def export_to(self, path: HostPath, *, compat: Optional[str] = None) -> None:
+        """Writes the same to a new file of this machine.
+
+        >>> await box.export_to("snapshot.db")
+        """
         await _finish(_calls.export_to(self._native, path, compat))
 
     def session(self, name: str = "main") -> "AsyncSession":
-        """A shell and a Python that remember: what one call leaves, the next one finds."""
+        """Returns a shell and a Python that keep their state between calls.
+
+        >>> session = box.session("work")
+        >>> (await session.bash("cd /tmp")).ok, (await session.bash("pwd")).stdout
+        (True, '/tmp\\n')
+        """
         return AsyncSession(self._native, name)
 
     async def sessions(self) -> list[str]:
-        """The names of the shells that remember something."""
+        """Returns the names of the sessions that have a shell's state.
+
+        >>> await box.sessions()
+        []
+        """
         return await _finish(_calls.sessions(self._native))
 
     async def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Performs an action and returns the text that a model would read; raises if it fails."""
+        """Performs an action and returns the text that a model would read; raises if it fails.
+
+        >>> await box.tool_text("bash", {"command": "echo hi"})
+        'hi'
+        """
         return await _finish(_calls.tool_text(self._native, name, arguments))
 
     async def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Performs one of :func:`sandlite.actions` as a model does: whatever goes wrong is an answer too."""
+        """Performs one of :func:`sandlite.actions` as a model does: a failure is an answer too.
+
+        >>> (await box.call_action("read_file", {"path": "missing"})).is_error
+        True
+        """
         return await _finish(_calls.call_action(self._native, name, arguments))
 
-    async def fork(self, path: Optional[Union[str, "os.PathLike[str]"]] = None) -> "AsyncSandbox":
-        """A second sandbox that goes on from here, in memory or in a new file."""
+    async def fork(self, path: Optional[HostPath] = None) -> "AsyncSandbox":
+        """Returns a second sandbox that continues from here, in memory or in a new file.
+
+        >>> await box.write_file("/plan", "A")
+        >>> async with await box.fork() as other:
+        ...     await other.write_file("/plan", "B")
+        >>> await box.read_file("/plan")
+        'A'
+        """
         native = self._native
         made = AsyncSandbox()
         made._opened = await _native_answer(lambda done: native.fork(path, done))
         return made
 
     async def close(self) -> None:
-        """Closes it. What was done is in its file; closing twice is fine."""
+        """Closes the sandbox; everything is in its file. Closing it again has no effect.
+
+        >>> await box.close()
+        >>> box.closed
+        True
+        """
         if self._opened is not None:
             self._opened.close()
 
@@ -434,4 +1033,5 @@ class AsyncSandbox:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<sandlite.AsyncSandbox {'closed' if self.closed else 'open'}>"
+        label = "not open" if self._opened is None else self._opened.label
+        return f"<sandlite.AsyncSandbox {label}>"

@@ -1,4 +1,4 @@
-"""How each method asks the native half and what it makes of the answer, once for both the plain and the async sandbox."""
+"""How each method calls the native half and reads its result, once for both the plain and the async sandbox."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import json
 import math
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _native, _results
+from ._approval import timed
 from ._host_tools import Approve, ToolLike, parts
-from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result, Written
+from ._results import Result
+
+if TYPE_CHECKING:
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy, Written
 
 T = TypeVar("T")
 
@@ -46,12 +50,14 @@ def _mount(given: MountLike) -> "tuple[str, str, bool, bool]":
     return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
 
 
-@dataclass(frozen=True)
 class Call(Generic[T]):
-    """A call: ``ask`` takes the function to call at its end, or ``None``; ``read`` makes the answer of it."""
+    """A call: ``ask`` takes the callback for its end, or ``None``; ``read`` converts the native result."""
 
-    ask: Callable[[Optional["_native.Done"]], Any]
-    read: Callable[[Any], T]
+    __slots__ = ("ask", "read")
+
+    def __init__(self, ask: 'Callable[[Optional["_native.Done"]], Any]', read: Callable[[Any], T]) -> None:
+        self.ask = ask
+        self.read = read
 
 
 def _same(value: Any) -> Any:
@@ -93,10 +99,14 @@ class Opening:
         loop: Any = None,
         root_alias: Optional[str] = None,
         python: str = "core",
+        approve_timeout: Optional[float] = None,
+        read_only: bool = False,
+        wait: Optional[float] = None,
     ) -> None:
         self._temporary: Optional[str] = None
+        self._more = (read_only, wait)
         mounted = [_mount(mount) for mount in mounts or ()]
-        offered = parts(tools, approve, loop)
+        offered = parts(tools, timed(approve, approve_timeout), loop)
         path = snapshot
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
@@ -119,13 +129,26 @@ class Opening:
         )
 
     def ask(self, done: Optional["_native.Done"]) -> Any:
-        return _native.Sandbox.open(*self._arguments, done)  # type: ignore[arg-type]
+        return _native.Sandbox.open(*self._arguments, done, *self._more)  # type: ignore[arg-type]
 
     def forget(self) -> None:
         """Removes the temporary file."""
         if self._temporary is not None:
             os.unlink(self._temporary)
             self._temporary = None
+
+
+def _options(timeout: Optional[float], options: "dict[str, Any]") -> str:
+    """The options of a command as JSON; a timeout is in seconds here, and in milliseconds there."""
+    if timeout is not None:
+        options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
+    if options.get("env") is not None:
+        options["env"] = dict(options["env"])
+    return _json(options)
+
+
+def _stdin(stdin: Optional[Union[str, bytes]]) -> Optional[bytes]:
+    return stdin.encode() if isinstance(stdin, str) else stdin
 
 
 def run(
@@ -136,16 +159,30 @@ def run(
     stdin: Optional[Union[str, bytes]] = None,
     timeout: Optional[float] = None,
     check: bool = False,
+    echo: bool = False,
     **options: Any,
 ) -> Call[Result]:
-    """``options`` are those of the actions ``bash`` and ``python``; a timeout is in seconds here, and in milliseconds there."""
-    if timeout is not None:
-        options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
-    if options.get("env") is not None:
-        options["env"] = dict(options["env"])
-    given = stdin.encode() if isinstance(stdin, str) else stdin
-    asked = _json(options)
-    return Call(lambda done: box.run(kind, text, asked, given, done), lambda answer: _results.result(answer, check))
+    """Runs a command to its end. ``options`` are those of the actions ``bash`` and ``python``."""
+    given, asked = _stdin(stdin), _options(timeout, options)
+    return Call(
+        lambda done: box.run(kind, text, asked, given, done, echo),
+        lambda answer: _results.result(answer, check, text),
+    )
+
+
+def start(
+    box: _native.Sandbox,
+    kind: str,
+    text: str,
+    *,
+    stdin: Optional[Union[str, bytes]] = None,
+    timeout: Optional[float] = None,
+    echo: bool = False,
+    interactive: bool = False,
+    **options: Any,
+) -> _native.Running:
+    """Starts a command, to be streamed; or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
+    return box.start(kind, text, _options(timeout, options), _stdin(stdin), not interactive, echo)
 
 
 def _json(given: Mapping[str, Any]) -> str:
@@ -159,7 +196,7 @@ def _act(box: _native.Sandbox, name: str, request: Mapping[str, Any], read: Call
 
 def call_action(box: _native.Sandbox, name: str, arguments: Mapping[str, Any]) -> Call[Answer]:
     text = json.dumps(dict(arguments))
-    return Call(lambda done: box.call_action(name, text, done), lambda answer: Answer(**json.loads(answer)))
+    return Call(lambda done: box.call_action(name, text, done), lambda answer: _results.Answer(**json.loads(answer)))
 
 
 def tool_text(box: _native.Sandbox, name: str, request: Mapping[str, Any]) -> Call[str]:
@@ -171,7 +208,7 @@ def read_window(
     box: _native.Sandbox, path: str, offset: Optional[int], limit: Optional[int]
 ) -> Call[FileWindow]:
     request = {"path": path, "offset": offset, "limit": limit}
-    return _act(box, "read_file", request, lambda answer: FileWindow(**answer))
+    return _act(box, "read_file", request, lambda answer: _results.FileWindow(**answer))
 
 
 def read_bytes(box: _native.Sandbox, path: str) -> Call[bytes]:
@@ -196,7 +233,7 @@ def write_file(
         "encoding": "base64",
         "expected_version": expected_version,
     }
-    return _act(box, "write_file", request, lambda answer: Written(**answer))
+    return _act(box, "write_file", request, lambda answer: _results.Written(**answer))
 
 
 def edit_file(
@@ -206,12 +243,12 @@ def edit_file(
         dict(edit) if isinstance(edit, Mapping) else {"old": edit[0], "new": edit[1]} for edit in edits
     ]
     request = {"path": path, "edits": given, "expected_version": expected_version}
-    return _act(box, "edit_file", request, lambda answer: Edited(**answer))
+    return _act(box, "edit_file", request, lambda answer: _results.Edited(**answer))
 
 
 def list_files(box: _native.Sandbox, path: Optional[str], depth: int, hidden: bool) -> Call[list[FileEntry]]:
     request = {"path": path, "depth": depth, "hidden": hidden}
-    return _act(box, "list_files", request, lambda answer: [FileEntry(**entry) for entry in answer["entries"]])
+    return _act(box, "list_files", request, lambda answer: [_results.FileEntry(**entry) for entry in answer["entries"]])
 
 
 def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) -> Call[list[str]]:
@@ -221,7 +258,7 @@ def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) 
 
 def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call[list[Match]]:
     whole = {"pattern": pattern, **request}
-    return _act(box, "grep", whole, lambda answer: [Match(**match) for match in answer["matches"]])
+    return _act(box, "grep", whole, lambda answer: [_results.Match(**match) for match in answer["matches"]])
 
 
 def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
@@ -231,6 +268,60 @@ def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
 def move_file(box: _native.Sandbox, from_path: str, to_path: str, overwrite: bool) -> Call[None]:
     request = {"from": from_path, "to": to_path, "overwrite": overwrite}
     return _act(box, "move_file", request, lambda answer: None)
+
+
+def mkdir(box: _native.Sandbox, path: str) -> Call[None]:
+    return _act(box, "make_directory", {"path": path}, lambda answer: None)
+
+
+def stat(box: _native.Sandbox, path: str, follow_symlinks: bool) -> Call[FileStat]:
+    return _act(box, "file_info", {"path": path, "follow": follow_symlinks}, lambda answer: _results.file_stat(answer))
+
+
+def append(box: _native.Sandbox, path: str, value: Content) -> Call[None]:
+    data = content(value)
+    return Call(lambda done: box.append_bytes(path, data, done), _same)
+
+
+def write_files(box: _native.Sandbox, files: Mapping[str, Content]) -> Call[None]:
+    given = [(path, content(value)) for path, value in files.items()]
+    return Call(lambda done: box.write_all(given, done), _same)
+
+
+def copy(box: _native.Sandbox, from_path: str, to_path: str, recursive: bool) -> Call[str]:
+    request = {"from": from_path, "to": to_path, "recursive": recursive}
+    return _act(box, "copy_files", request, lambda answer: str(answer["to"]))
+
+
+def walk(box: _native.Sandbox, path: str) -> Call[list[FileStat]]:
+    return Call(lambda done: box.walk(path, done), lambda answer: [_results.file_stat(row) for row in json.loads(answer)])
+
+
+HostPath = Union[str, "os.PathLike[str]"]
+
+
+def upload(box: _native.Sandbox, host: HostPath, path: str) -> Call[int]:
+    return Call(lambda done: box.upload(os.fspath(host), path, done), _same)
+
+
+def download(box: _native.Sandbox, path: str, host: HostPath, overwrite: bool) -> Call[int]:
+    return Call(lambda done: box.download(path, os.fspath(host), overwrite, done), _same)
+
+
+def upload_dir(box: _native.Sandbox, host: HostPath, path: str) -> Call[TreeCopy]:
+    return Call(lambda done: box.upload_dir(os.fspath(host), path, done), _copied)
+
+
+def download_dir(box: _native.Sandbox, path: str, host: HostPath) -> Call[TreeCopy]:
+    return Call(lambda done: box.download_dir(path, os.fspath(host), done), _copied)
+
+
+def _copied(answer: str) -> TreeCopy:
+    return _results.TreeCopy(**json.loads(answer))
+
+
+def info(box: _native.Sandbox) -> Call[Info]:
+    return Call(lambda done: box.info(done), lambda answer: _results.Info(**json.loads(answer)))
 
 
 def exists(box: _native.Sandbox, path: str) -> Call[bool]:
@@ -244,9 +335,13 @@ def history(
     before: Optional[int],
     name: Optional[str],
     grep: Optional[str],
+    output: bool = False,
 ) -> Call[list[HistoryEntry]]:
     nanoseconds = None if since is None else int(since * 1e9)
-    return Call(lambda done: box.history(limit, nanoseconds, before, name, grep, done), _results.history)
+    return Call(
+        lambda done: box.history(limit, nanoseconds, before, name, grep, done, output),
+        lambda answer: _results.history(answer),
+    )
 
 
 def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:
@@ -269,8 +364,16 @@ def end_session(box: _native.Sandbox, name: str) -> Call[bool]:
     return Call(lambda done: box.end_session(name, done), _same)
 
 
-def kv_get(box: _native.Sandbox, key: str) -> Call[Any]:
-    return Call(lambda done: box.kv_get(key, done), lambda answer: None if answer is None else json.loads(answer))
+def kv_get(box: _native.Sandbox, key: str, default: Any = None) -> Call[Any]:
+    return Call(lambda done: box.kv_get(key, done), lambda answer: default if answer is None else json.loads(answer))
+
+
+def kv_contains(box: _native.Sandbox, key: str) -> Call[bool]:
+    return Call(lambda done: box.kv_get(key, done), lambda answer: answer is not None)
+
+
+def kv_items(box: _native.Sandbox, prefix: str) -> "Call[list[tuple[str, Any]]]":
+    return Call(lambda done: box.kv_items(prefix, done), lambda answer: [(key, value) for key, value in json.loads(answer)])
 
 
 def kv_set(box: _native.Sandbox, key: str, value: Any) -> Call[int]:

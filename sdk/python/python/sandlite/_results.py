@@ -1,12 +1,27 @@
-"""What comes back: plain, frozen dataclasses."""
+"""Return values of commands: frozen dataclasses. Those of everything else are in ``_records.py``."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 from .errors import CommandError, LimitError
+
+if TYPE_CHECKING:
+    from ._records import Answer as Answer
+    from ._records import Edited as Edited
+    from ._records import FileEntry as FileEntry
+    from ._records import FileStat as FileStat
+    from ._records import FileWindow as FileWindow
+    from ._records import HistoryEntry as HistoryEntry
+    from ._records import Image as Image
+    from ._records import Info as Info
+    from ._records import Match as Match
+    from ._records import TreeCopy as TreeCopy
+    from ._records import Written as Written
+    from ._records import file_stat as file_stat
+    from ._records import history as history
 
 
 @dataclass(frozen=True)
@@ -35,9 +50,27 @@ class Usage:
     bytes_written: int
 
 
-@dataclass(frozen=True)
+#: Characters of each stream in the ``repr`` of a result.
+_REPR_CHARACTERS = 200
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
-    """How a command went. A non-zero ``exit_code`` is a result, not an exception."""
+    """The outcome of a command. A non-zero ``exit_code`` is a result, not an exception.
+
+    A result is true if the command exited with 0, and prints as what the command printed.
+
+    >>> from sandlite import Sandbox
+    >>> with Sandbox() as box:
+    ...     result = box.bash("echo out; echo err >&2; exit 3")
+    >>> result.exit_code, result.stdout, result.stderr, bool(result)
+    (3, 'out\\n', 'err\\n', False)
+    >>> print(result)
+    out
+    [stderr]
+    err
+    [exit code 3]
+    """
 
     exit_code: int
     stdout_bytes: bytes
@@ -47,28 +80,65 @@ class Result:
     run: int
     usage: Usage
     limit: Optional[Limit] = None
-    #: Its session has a new Python: globals of earlier calls are gone.
+    #: Whether the session has a new Python: globals of earlier calls are gone.
     restarted: bool = False
-    #: What else to know, such as an option that was not used as it was given, or the limit that stopped it.
+    #: The command line or the code.
+    command: str = ""
+    #: Notes for people and models, such as "the output was truncated".
     notes: "tuple[str, ...]" = ()
+    #: The value of the last expression of Python code, if it was echoed and JSON can represent it.
+    value: Any = None
+    #: The ``repr`` of that value.
+    text: Optional[str] = None
+    #: Pictures that the code displayed.
+    images: "tuple[Image, ...]" = ()
 
     @property
     def stdout(self) -> str:
-        """Standard output as text; what is no UTF-8 is replaced."""
+        """Standard output as text; bytes that are not UTF-8 are replaced."""
         return self.stdout_bytes.decode("utf-8", "replace")
 
     @property
     def stderr(self) -> str:
-        """Standard error as text; what is no UTF-8 is replaced."""
+        """Standard error as text; bytes that are not UTF-8 are replaced."""
         return self.stderr_bytes.decode("utf-8", "replace")
 
     @property
     def ok(self) -> bool:
-        """Whether it exited with 0."""
+        """Whether the command exited with 0."""
         return self.exit_code == 0
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        text = self.stdout
+        if self.stderr_bytes:
+            text += f"{_line_end(text)}[stderr]\n{self.stderr}"
+        if not self.ok:
+            text += f"{_line_end(text)}[exit code {self.exit_code}]\n"
+        for note in self.notes:
+            text += f"{_line_end(text)}[{note}]\n"
+        return text.rstrip("\n")
+
+    def __repr__(self) -> str:
+        parts = [f"exit_code={self.exit_code}", f"stdout={_start(self.stdout_bytes)}", f"stderr={_start(self.stderr_bytes)}"]
+        if self.limit is not None:
+            parts.append(f"limit={self.limit.name!r}")
+        if self.text is not None:
+            parts.append(f"text={_short(self.text)!r}")
+        if self.images:
+            parts.append(f"images={len(self.images)}")
+        return f"Result({', '.join(parts)})"
+
     def check(self) -> "Result":
-        """Itself if it exited with 0; otherwise raises :class:`CommandError` or :class:`LimitError`."""
+        """Returns the result if the command exited with 0; otherwise raises :class:`CommandError` or :class:`LimitError`.
+
+        >>> from sandlite import Sandbox
+        >>> with Sandbox() as box:
+        ...     box.bash("echo fine").check().stdout
+        'fine\\n'
+        """
         if self.limit is not None:
             raise LimitError(self)
         if self.exit_code != 0:
@@ -76,8 +146,21 @@ class Result:
         return self
 
 
-def result(native: "tuple[bytes, bytes, str]", check: bool) -> Result:
-    stdout, stderr, rest = native
+def _line_end(text: str) -> str:
+    return "" if not text or text.endswith("\n") else "\n"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _REPR_CHARACTERS else text[:_REPR_CHARACTERS] + "…"
+
+
+def _start(data: bytes) -> str:
+    # Four bytes are at most one character.
+    return repr(_short(data[: 4 * _REPR_CHARACTERS + 4].decode("utf-8", "replace")))
+
+
+def result(native: "tuple[bytes, bytes, str]", check: bool, command: str = "") -> Result:
+    stdout, stderr, rest = native[:3]
     ran = json.loads(rest)
     limit, wall_us = ran["limit"], ran["usage"].pop("wall_us")
     made = Result(
@@ -90,124 +173,30 @@ def result(native: "tuple[bytes, bytes, str]", check: bool) -> Result:
         usage=Usage(**ran["usage"]),
         limit=None if limit is None else Limit(**limit),
         restarted=ran["restarted"],
+        command=command,
         notes=tuple(ran["notes"]),
+        value=ran.get("value"),
+        text=ran.get("text"),
+        images=_images(ran.get("images")),
     )
     return made.check() if check else made
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What an action returns: text for a model, the same as data, and whether it failed."""
+def _images(given: "Optional[list[Mapping[str, str]]]") -> "tuple[Image, ...]":
+    if not given:
+        return ()
+    import base64
 
-    text: str
-    data: Any = None
-    is_error: bool = False
+    from ._records import Image
 
-
-@dataclass(frozen=True)
-class FileWindow:
-    """A part of a file, as :meth:`Sandbox.read_window` gives it."""
-
-    path: str
-    content: str
-    encoding: str
-    start_line: int
-    end_line: int
-    total_lines: int
-    size: int
-    version: str
-    truncated: bool
-    notes: list[str] = field(default_factory=list)
+    return tuple(Image(image["mime"], base64.b64decode(image["data"])) for image in given)
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written."""
+def __getattr__(name: str) -> Any:
+    # The others are made when somebody asks for one: together they take as long as the rest of the import.
+    if name.startswith("_"):
+        raise AttributeError(name)
+    from . import _records
 
-    path: str
-    created: bool
-    size: int
-    version: str
-
-
-@dataclass(frozen=True)
-class Edited:
-    """What was replaced: how many places, and the first line of each edit."""
-
-    path: str
-    replacements: int
-    lines: list[int]
-    size: int
-    version: str
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """One entry of a directory: ``file``, ``directory``, ``symlink`` or ``other``."""
-
-    path: str
-    kind: str
-    size: int
-    target: Optional[str] = None
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rsplit("/", 1)[-1]
-
-
-@dataclass(frozen=True)
-class Match:
-    """A line that fits."""
-
-    path: str
-    line: int
-    text: str
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """One thing that was done. Times are in seconds since 1970."""
-
-    id: int
-    name: str
-    command: str
-    status: str
-    exit_code: Optional[int]
-    limit: Optional[str]
-    error: Optional[str]
-    started_at: float
-    completed_at: Optional[float]
-    parameters: Any = None
-    result: Any = None
-    usage: Any = None
-    changes: Any = None
-    #: Only the beginning of its output was recorded.
-    output_truncated: bool = False
-    #: Its output was dropped to keep the history within the limit ``history``.
-    output_pruned: bool = False
-
-
-def history(text: str) -> list[HistoryEntry]:
-    return [
-        HistoryEntry(
-            id=row["id"],
-            name=row["name"],
-            command=row["command"],
-            status=row["status"],
-            exit_code=row["exit_code"],
-            limit=row["limit"],
-            error=row.get("error"),
-            started_at=row["started"] / 1e9,
-            completed_at=None if row["completed"] is None else row["completed"] / 1e9,
-            parameters=row.get("parameters"),
-            result=row.get("result"),
-            usage=row.get("usage"),
-            changes=row.get("changes"),
-            output_truncated=row.get("output_truncated", False),
-            output_pruned=row.get("output_pruned", False),
-        )
-        for row in json.loads(text)
-    ]
+    value = globals()[name] = getattr(_records, name)
+    return value

@@ -2,54 +2,126 @@
 
 from __future__ import annotations
 
-import os
 from types import TracebackType
-from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import _calls, _native, _pip
-from ._calls import Call, Content, EditLike, MountLike, Opening
+from . import _calls, _native, _pip, _process
+from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
-from ._results import Answer, Edited, FileEntry, FileWindow, HistoryEntry, Match, Result
+from ._process import OnOutput, Process, Stream
+from ._results import Result
+
+if TYPE_CHECKING:
+    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
 
 T = TypeVar("T")
+Text = Union[str, bytes]
 
 
 def _finish(call: Call[T]) -> T:
     return call.read(call.ask(None))
 
 
+def _run(
+    native: _native.Sandbox,
+    kind: str,
+    text: str,
+    on_stdout: Optional[OnOutput],
+    on_stderr: Optional[OnOutput],
+    check: bool,
+    **options: Any,
+) -> Result:
+    if on_stdout is None and on_stderr is None:
+        return _finish(_calls.run(native, kind, text, check=check, **options))
+    result = _process.follow(_calls.start(native, kind, text, **options), text, on_stdout, on_stderr)
+    return result.check() if check else result
+
+
 class Kv:
-    """Small JSON values by name, beside the files."""
+    """Small JSON values by name, stored beside the files.
+
+    >>> box.kv.set("plan", {"step": 1})
+    1
+    >>> box.kv.get("plan"), "plan" in box.kv
+    ({'step': 1}, True)
+    """
 
     def __init__(self, native: _native.Sandbox) -> None:
         self._native = native
 
-    def get(self, key: str) -> Any:
-        """The value of a key, or ``None``."""
-        return _finish(_calls.kv_get(self._native, key))
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns the value of a key, or ``default``.
+
+        >>> box.kv.get("missing", 0)
+        0
+        """
+        return _finish(_calls.kv_get(self._native, key, default))
 
     def set(self, key: str, value: Any) -> int:
-        """Keeps a value that JSON can hold; returns the key's version."""
+        """Stores a value that JSON can represent and returns the key's new version.
+
+        >>> box.kv.set("tries", 3)
+        1
+        """
         return _finish(_calls.kv_set(self._native, key, value))
 
     def delete(self, key: str) -> bool:
-        """Removes a key; says whether it was there."""
+        """Deletes a key and returns whether it existed.
+
+        >>> box.kv.delete("missing")
+        False
+        """
         return _finish(_calls.kv_delete(self._native, key))
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys that begin with a prefix, sorted."""
+        """Returns the keys with a prefix, sorted.
+
+        >>> box.kv.set("plan/1", "think"), box.kv.set("plan/2", "act")
+        (1, 1)
+        >>> box.kv.keys("plan/")
+        ['plan/1', 'plan/2']
+        """
         return _finish(_calls.kv_keys(self._native, prefix))
+
+    def items(self, prefix: str = "") -> "list[tuple[str, Any]]":
+        """Returns the keys with a prefix and their values, sorted by key, all from one state of the store.
+
+        >>> box.kv.set("plan/1", "think")
+        1
+        >>> box.kv.items("plan/")
+        [('plan/1', 'think')]
+        """
+        return _finish(_calls.kv_items(self._native, prefix))
+
+    def contains(self, key: str) -> bool:
+        """Returns whether a key exists; ``key in box.kv`` is the same.
+
+        >>> box.kv.contains("missing")
+        False
+        """
+        return _finish(_calls.kv_contains(self._native, key))
+
+    def __contains__(self, key: str) -> bool:
+        return self.contains(key)
 
 
 class Session:
-    """A shell and a Python that go on where their last calls ended: directory, variables, functions; globals and imports.
+    """A shell and a Python that resume where their last calls ended: directory, variables, functions; globals and imports.
 
-    The shell's state is in the database, also after it is opened again; the Python lives as long as the sandbox is open."""
+    The shell's state is stored in the database. The Python lives as long as the sandbox is open; if it has to start again, the result's
+    ``restarted`` is true.
+
+    >>> session = box.session("work")
+    >>> session.bash("cd /tmp; name=ada")
+    Result(exit_code=0, stdout='', stderr='')
+    >>> session.bash("echo $name in $PWD").stdout
+    'ada in /tmp\\n'
+    """
 
     def __init__(self, native: _native.Sandbox, name: str) -> None:
         self._native = native
-        #: Its name.
+        #: The name of the session.
         self.name = name
 
     def bash(
@@ -58,13 +130,85 @@ class Session:
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         check: bool = False,
+        on_stdout: Optional[OnOutput] = None,
+        on_stderr: Optional[OnOutput] = None,
     ) -> Result:
-        """Runs a bash command line where the last one ended."""
-        call = _calls.run(
+        """Runs a bash command line where the last one ended, with the options of :meth:`Sandbox.bash`.
+
+        >>> session.bash("greet() { echo hello $1; }").ok
+        True
+        >>> session.bash("greet ada").stdout
+        'hello ada\\n'
+        """
+        return _run(
+            self._native,
+            "bash",
+            command,
+            on_stdout,
+            on_stderr,
+            check,
+            session=self.name,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+        )
+
+    def python(
+        self,
+        code: str,
+        *,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        echo: bool = True,
+        check: bool = False,
+        on_stdout: Optional[OnOutput] = None,
+        on_stderr: Optional[OnOutput] = None,
+    ) -> Result:
+        """Runs Python code in the session's live interpreter.
+
+        As in a notebook, the value of a last expression is printed; it is also the result's ``value`` if JSON can represent it, and
+        pictures are its ``images``. ``echo=False`` turns that off.
+
+        >>> session.python("x = 20").ok
+        True
+        >>> session.python("x + 1").stdout
+        '21\\n'
+        """
+        return _run(
+            self._native,
+            "python",
+            code,
+            on_stdout,
+            on_stderr,
+            check,
+            session=self.name,
+            stdin=stdin,
+            timeout=timeout,
+            echo=echo,
+        )
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+    ) -> Process:
+        """Starts a bash command line in this session; see :meth:`Sandbox.start`.
+
+        >>> session.start("echo later").wait().stdout
+        'later\\n'
+        """
+        running = _calls.start(
             self._native,
             "bash",
             command,
@@ -74,66 +218,144 @@ class Session:
             stdin=stdin,
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
-            check=check,
+            interactive=True,
         )
-        return _finish(call)
+        return Process(running, command)
 
-    def python(
+    def start_python(
+        self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
+    ) -> Process:
+        """Starts Python code in this session; see :meth:`Sandbox.start`.
+
+        >>> session.start_python("6 * 7").wait().stdout
+        '42\\n'
+        """
+        running = _calls.start(
+            self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, interactive=True
+        )
+        return Process(running, code)
+
+    def stream(
         self,
-        code: str,
+        command: str,
         *,
-        stdin: Optional[Union[str, bytes]] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
-        check: bool = False,
-    ) -> Result:
-        """Runs Python code in the session's live interpreter."""
-        call = _calls.run(
+        rollback_on_failure: bool = False,
+    ) -> Stream:
+        """Runs a bash command line in this session and yields its output as it comes; see :meth:`Sandbox.stream`.
+
+        >>> [chunk.text for chunk in session.stream("echo hi")]
+        ['hi\\n']
+        """
+        running = _calls.start(
             self._native,
-            "python",
-            code,
+            "bash",
+            command,
             session=self.name,
+            cwd=cwd,
+            env=env,
             stdin=stdin,
             timeout=timeout,
-            check=check,
+            rollback_on_failure=rollback_on_failure,
         )
-        return _finish(call)
+        return Stream(running, command)
+
+    def stream_python(
+        self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
+    ) -> Stream:
+        """Runs Python code in this session and yields its output as it comes; see :meth:`Sandbox.stream`.
+
+        >>> [chunk.text for chunk in session.stream_python("print(6 * 7)")]
+        ['42\\n']
+        """
+        running = _calls.start(
+            self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo
+        )
+        return Stream(running, code)
 
     def directory(self) -> str:
-        """The directory in which the shell's next call begins."""
+        """Returns the directory in which the shell's next call starts.
+
+        >>> session.directory()
+        '/home/user'
+        """
         return _finish(_calls.session_directory(self._native, self.name))
 
     def end(self) -> bool:
-        """Forgets the shell's state and ends the Python; says whether there was something. The next call begins afresh."""
+        """Deletes the shell's state, ends the Python, and returns whether there was either. The next call starts afresh.
+
+        >>> session.end()
+        False
+        """
         return _finish(_calls.end_session(self._native, self.name))
+
+    def __repr__(self) -> str:
+        return f"<sandlite.Session {self.name!r} of {self._native.label}>"
 
 
 class Sandbox:
-    """One database, and what may be done in it. Without ``db`` it lives in memory.
+    """A small computer in one database: files, bash, Python, a key-value store and the history of everything that ran.
 
-    ``files`` are put into it; ``snapshot`` (bytes or a path) is what it starts from; ``preset`` is ``strict``, ``normal`` or
-    ``permissive``; nothing of this machine's environment gets in but what ``env`` says. ``mounts`` shows directories of this
-    machine (``"./src:/src"``, or a :class:`Mount`), never written to. ``tools`` are functions that programs in the sandbox may
-    call; ``approve`` is asked before each call, with a :class:`ToolCall`. ``python`` is what ``python3`` is: ``core``, or ``sci``
-    for NumPy, pandas and more, once ``sandlite guests add python-sci`` has installed it.
+    >>> from sandlite import Sandbox
+    >>> with Sandbox(files={"data.txt": "3\\n4\\n"}) as box:
+    ...     box.bash("paste -sd+ data.txt | bc").stdout
+    '7\\n'
 
-    Calls release the interpreter lock, and Ctrl-C ends a running command. Relative paths start in ``cwd``.
+    ``db`` is the database file; without one the sandbox lives in memory. ``files`` are written into it, ``snapshot`` (bytes or a path) is
+    what it starts from, and ``read_only=True`` opens an existing file for reading, even while another process works in it. A file
+    that another process has open for writing is waited for, ``wait`` seconds (10 by default); then :class:`~sandlite.errors.BusyError` is
+    raised.
+
+    ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. Commands see no network, nothing of this machine's
+    environment beyond ``env``, and no directory of this machine beyond ``mounts`` (``"./src:/src"``, or a :class:`Mount`), which are never
+    written to. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
+    ``sandlite guests add python-sci`` has installed it.
+
+    ``tools`` are functions that programs in the sandbox may call. ``approve`` decides about each call: it gets a :class:`ToolCall` and
+    returns ``True`` or ``False``. The command's clock stands still meanwhile; after ``approve_timeout`` seconds (600 by default) the
+    command ends. A tool can read the sandbox that called it, as it was before the command; changing it raises
+    :class:`~sandlite.errors.BusyError`.
+
+    One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
+    number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
+    Relative paths start in ``cwd``. Sandboxes do not survive ``os.fork()``: use the start method ``spawn`` of :mod:`multiprocessing`.
     """
 
     def __init__(
         self,
-        db: Optional[Union[str, "os.PathLike[str]"]] = None,
+        db: Optional[HostPath] = None,
         *,
         files: Optional[Mapping[str, Content]] = None,
-        snapshot: Optional[Union[bytes, str, "os.PathLike[str]"]] = None,
+        snapshot: Optional[Union[bytes, HostPath]] = None,
         cwd: str = "/home/user",
         preset: str = "normal",
         env: Optional[Mapping[str, str]] = None,
         mounts: Optional[Sequence[MountLike]] = None,
         tools: Optional[Sequence[ToolLike]] = None,
         approve: Optional[Approve] = None,
+        approve_timeout: Optional[float] = None,
         python: str = "core",
+        read_only: bool = False,
+        wait: Optional[float] = None,
     ) -> None:
-        opening = Opening(db, files, snapshot, cwd, preset, env, mounts, tools, approve, python=python)
+        opening = Opening(
+            db,
+            files,
+            snapshot,
+            cwd,
+            preset,
+            env,
+            mounts,
+            tools,
+            approve,
+            python=python,
+            approve_timeout=approve_timeout,
+            read_only=read_only,
+            wait=wait,
+        )
         try:
             self._native: _native.Sandbox = opening.ask(None)
         finally:
@@ -151,13 +373,33 @@ class Sandbox:
         return Kv(self._native)
 
     @property
+    def path(self) -> Optional[str]:
+        """The database file; ``None`` in memory."""
+        return self._native.path
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset."""
+        return self._native.preset
+
+    @property
+    def limits(self) -> "dict[str, str]":
+        """What a command may use, by the names of the preset files."""
+        return dict(self._native.limits)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading only."""
+        return self._native.read_only
+
+    @property
     def cwd(self) -> str:
-        """The directory commands start in."""
+        """The directory in which commands start."""
         return self._native.cwd
 
     @property
     def import_notes(self) -> list[str]:
-        """What of the snapshot was left out or changed."""
+        """What was omitted or changed when the snapshot was imported."""
         return self._native.import_notes
 
     @property
@@ -171,17 +413,101 @@ class Sandbox:
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
         check: bool = False,
+        on_stdout: Optional[OnOutput] = None,
+        on_stderr: Optional[OnOutput] = None,
     ) -> Result:
-        """Runs a bash command line. A non-zero exit code is a result; ``check=True`` makes it an exception.
+        """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
-        ``timeout`` (seconds) tightens the preset's time; ``rollback_on_failure`` undoes the files of a command that fails;
-        ``seed`` makes the run repeatable."""
-        call = _calls.run(
+        ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
+        ``seed`` makes the run repeatable. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
+        runs, on this thread; the command waits while they work.
+
+        >>> box.bash("echo hello | tr a-z A-Z").stdout
+        'HELLO\\n'
+        >>> box.bash("echo working; exit 3", on_stdout=print).exit_code
+        working
+        <BLANKLINE>
+        3
+        """
+        return _run(
+            self._native,
+            "bash",
+            command,
+            on_stdout,
+            on_stderr,
+            check,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+        )
+
+    def python(
+        self,
+        code: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+        echo: bool = False,
+        check: bool = False,
+        on_stdout: Optional[OnOutput] = None,
+        on_stderr: Optional[OnOutput] = None,
+    ) -> Result:
+        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises is a result.
+
+        With ``echo`` the value of a last expression is printed, as in a notebook; see :meth:`Session.python`.
+
+        >>> box.python("print(6 * 7)").stdout
+        '42\\n'
+        """
+        return _run(
+            self._native,
+            "python",
+            code,
+            on_stdout,
+            on_stderr,
+            check,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+            echo=echo,
+        )
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+    ) -> Process:
+        """Starts a bash command line and returns at once, with a :class:`Process` to write to, read from, kill and wait for.
+
+        Without ``stdin`` its standard input stays open until :meth:`Process.close_stdin` or :meth:`Process.wait`.
+
+        >>> process = box.start("sort")
+        >>> process.send_stdin("b\\na\\n")
+        >>> process.wait().stdout
+        'a\\nb\\n'
+        """
+        running = _calls.start(
             self._native,
             "bash",
             command,
@@ -191,24 +517,30 @@ class Sandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
-            check=check,
+            interactive=True,
         )
-        return _finish(call)
+        return Process(running, command)
 
-    def python(
+    def start_python(
         self,
         code: str,
         *,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
-        stdin: Optional[Union[str, bytes]] = None,
+        stdin: Optional[Text] = None,
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
-        check: bool = False,
-    ) -> Result:
-        """Runs Python code, with the options of :meth:`bash`. Code that raises is a result."""
-        call = _calls.run(
+        echo: bool = False,
+    ) -> Process:
+        """Starts Python code and returns at once; see :meth:`start`.
+
+        >>> process = box.start_python("print(input().upper())")
+        >>> process.send_stdin("hello\\n")
+        >>> process.wait().stdout
+        'HELLO\\n'
+        """
+        running = _calls.start(
             self._native,
             "python",
             code,
@@ -218,28 +550,131 @@ class Sandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
-            check=check,
+            echo=echo,
+            interactive=True,
         )
-        return _finish(call)
+        return Process(running, code)
+
+    def stream(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+    ) -> Stream:
+        """Runs a bash command line and yields its output as it comes, in :class:`Chunk` objects.
+
+        The command waits while you work on a chunk. Closing the stream kills the command.
+
+        >>> stream = box.stream("echo out; sleep 0.01; echo err >&2")
+        >>> [(chunk.stream, chunk.text) for chunk in stream]
+        [('stdout', 'out\\n'), ('stderr', 'err\\n')]
+        >>> stream.result.exit_code
+        0
+        """
+        running = _calls.start(
+            self._native,
+            "bash",
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+        )
+        return Stream(running, command)
+
+    def stream_python(
+        self,
+        code: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[Text] = None,
+        timeout: Optional[float] = None,
+        rollback_on_failure: bool = False,
+        seed: Optional[int] = None,
+        echo: bool = False,
+    ) -> Stream:
+        """Runs Python code and yields its output as it comes; see :meth:`stream`.
+
+        >>> "".join(chunk.text for chunk in box.stream_python("print(1); print(2)"))
+        '1\\n2\\n'
+        """
+        running = _calls.start(
+            self._native,
+            "python",
+            code,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            rollback_on_failure=rollback_on_failure,
+            seed=seed,
+            echo=echo,
+        )
+        return Stream(running, code)
 
     def read_file(self, path: str) -> str:
-        """The text of a file; what is no UTF-8 is replaced."""
+        """Returns the text of a file; bytes that are not UTF-8 are replaced.
+
+        >>> box.write_file("notes.txt", "hello")
+        >>> box.read_file("notes.txt")
+        'hello'
+        """
         return _finish(_calls.read_file(self._native, path))
 
     def read_bytes(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Returns the bytes of a file.
+
+        >>> box.write_file("raw", b"\\x00\\xff")
+        >>> box.read_bytes("raw")
+        b'\\x00\\xff'
+        """
         return _finish(_calls.read_bytes(self._native, path))
 
     def read_window(self, path: str, offset: Optional[int] = None, limit: Optional[int] = None) -> FileWindow:
-        """Some lines of a file (``offset`` counts from 1) and its version, as an agent reads them."""
+        """Returns some lines of a file (``offset`` counts from 1) and its version.
+
+        >>> box.write_file("f", "one\\ntwo\\nthree\\n")
+        >>> box.read_window("f", offset=2, limit=1).content
+        'two\\n'
+        """
         return _finish(_calls.read_window(self._native, path, offset, limit))
 
     def write_file(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
-        """Writes a whole file from text, bytes or a file of this machine, creating the directories above it.
+        """Writes a whole file from text, bytes or a path of this machine, and creates the directories above it.
 
-        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file is not the one that was read;
-        ``"none"``: only if there is no such file."""
+        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version was read;
+        ``"none"`` requires that there is no such file.
+
+        >>> box.write_file("src/main.py", "print(1)\\n")
+        """
         _finish(_calls.write_file(self._native, path, content, expected_version))
+
+    def write_files(self, files: Mapping[str, Content]) -> None:
+        """Writes many files in one transaction: all of them or none.
+
+        >>> box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
+        >>> box.glob("**/*")
+        ['/home/user/a.txt', '/home/user/b/c.bin']
+        """
+        _finish(_calls.write_files(self._native, files))
+
+    def append(self, path: str, content: Content) -> None:
+        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing.
+
+        >>> box.append("log", "one\\n")
+        >>> box.append("log", "two\\n")
+        >>> box.read_file("log")
+        'one\\ntwo\\n'
+        """
+        _finish(_calls.append(self._native, path, content))
 
     def edit_file(
         self,
@@ -248,7 +683,12 @@ class Sandbox:
         *,
         expected_version: Optional[str] = None,
     ) -> Edited:
-        """Replaces exact pieces of text, all or none: ``[(old, new), …]``. Each old text must be there exactly once."""
+        """Replaces exact pieces of text, all or none: ``[(old, new), …]``. Each old text must occur exactly once.
+
+        >>> box.write_file("f", "x = 1\\n")
+        >>> box.edit_file("f", [("x = 1", "x = 2")]).replacements
+        1
+        """
         return _finish(_calls.edit_file(self._native, path, edits, expected_version))
 
     def list_files(
@@ -258,11 +698,30 @@ class Sandbox:
         depth: int = 1,
         hidden: bool = False,
     ) -> list[FileEntry]:
-        """What is in a directory, down to a depth; at most 1000 entries."""
+        """Lists a directory down to a depth; at most 1000 entries. :meth:`walk` lists everything.
+
+        >>> box.write_file("f", "x")
+        >>> [entry.name for entry in box.list_files()]
+        ['f']
+        """
         return _finish(_calls.list_files(self._native, path, depth, hidden))
 
+    def walk(self, path: str = ".") -> list[FileStat]:
+        """Returns the metadata of a directory and of everything below it, each directory before what is in it.
+
+        >>> box.write_file("a/b", "x")
+        >>> [found.path for found in box.walk("a")]
+        ['/home/user/a', '/home/user/a/b']
+        """
+        return _finish(_calls.walk(self._native, path))
+
     def glob(self, pattern: str, path: Optional[str] = None, *, hidden: bool = False) -> list[str]:
-        """Paths of files that fit a pattern such as ``src/**/*.{py,toml}``; at most 1000."""
+        """Returns the files that match a pattern such as ``src/**/*.{py,toml}``; at most 1000.
+
+        >>> box.write_file("src/main.py", "")
+        >>> box.glob("**/*.py")
+        ['/home/user/src/main.py']
+        """
         return _finish(_calls.glob(self._native, pattern, path, hidden))
 
     def grep(
@@ -277,7 +736,12 @@ class Sandbox:
         max_matches: Optional[int] = None,
         hidden: bool = False,
     ) -> list[Match]:
-        """Lines that fit a regular expression (Rust's syntax); at most 200."""
+        """Returns the lines that match a regular expression (in Rust's syntax); at most 200.
+
+        >>> box.write_file("f", "one\\ntwo\\n")
+        >>> [(match.line, match.text) for match in box.grep("^t")]
+        [(2, 'two')]
+        """
         options = {
             "path": path,
             "glob": glob,
@@ -290,16 +754,113 @@ class Sandbox:
         return _finish(_calls.grep(self._native, pattern, options))
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Returns whether a path exists.
+
+        >>> box.exists("/tmp"), box.exists("/missing")
+        (True, False)
+        """
         return _finish(_calls.exists(self._native, path))
 
-    def delete_file(self, path: str, *, recursive: bool = False) -> None:
-        """Deletes a file; a directory with all that is in it if ``recursive``."""
+    def stat(self, path: str, *, follow_symlinks: bool = True) -> FileStat:
+        """Returns the metadata of a path.
+
+        >>> box.write_file("f", "five!")
+        >>> found = box.stat("f")
+        >>> found.kind, found.size, oct(found.mode)
+        ('file', 5, '0o644')
+        """
+        return _finish(_calls.stat(self._native, path, follow_symlinks))
+
+    def mkdir(self, path: str) -> None:
+        """Creates a directory and those above it. A directory that exists is fine.
+
+        >>> box.mkdir("a/b")
+        """
+        _finish(_calls.mkdir(self._native, path))
+
+    def copy(self, from_path: str, to_path: str, *, recursive: bool = False) -> str:
+        """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
+
+        An existing directory takes the copy inside.
+
+        >>> box.write_file("f", "x")
+        >>> box.copy("f", "g")
+        '/home/user/g'
+        """
+        return _finish(_calls.copy(self._native, from_path, to_path, recursive))
+
+    def move(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
+        """Moves a file or a directory; replaces a file only if ``overwrite``.
+
+        >>> box.write_file("f", "x")
+        >>> box.move("f", "g")
+        """
+        _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``.
+
+        >>> box.write_file("d/f", "x")
+        >>> box.remove("d", recursive=True)
+        """
         _finish(_calls.delete_file(self._native, path, recursive))
 
+    def delete_file(self, path: str, *, recursive: bool = False) -> None:
+        """The same as :meth:`remove`, under the name that models have for it.
+
+        >>> box.write_file("f", "x")
+        >>> box.delete_file("f")
+        """
+        self.remove(path, recursive=recursive)
+
     def move_file(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """Moves a file or a directory; replaces a file only if ``overwrite``."""
-        _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+        """The same as :meth:`move`, under the name that models have for it.
+
+        >>> box.write_file("f", "x")
+        >>> box.move_file("f", "g")
+        """
+        self.move(from_path, to_path, overwrite=overwrite)
+
+    def upload(self, host_path: HostPath, path: str) -> int:
+        """Copies a file of this machine into the sandbox and returns its size. It is read while it is stored.
+
+        >>> open("report.csv", "w").write("a,b\\n")
+        4
+        >>> box.upload("report.csv", "data/report.csv")
+        4
+        """
+        return _finish(_calls.upload(self._native, host_path, path))
+
+    def download(self, path: str, host_path: HostPath, *, overwrite: bool = False) -> int:
+        """Copies a file of the sandbox to this machine and returns its size. The file appears whole or not at all.
+
+        Raises :class:`FileExistsError` if the file exists, unless ``overwrite``.
+
+        >>> box.write_file("f", "five!")
+        >>> box.download("f", "out.txt")
+        5
+        """
+        return _finish(_calls.download(self._native, path, host_path, overwrite))
+
+    def upload_dir(self, host_path: HostPath, path: str) -> TreeCopy:
+        """Copies a directory of this machine with everything below it into the sandbox, in one transaction.
+
+        Links are copied as links. Directories that may hold secrets (``/etc``, ``~/.ssh``, …) are refused.
+
+        >>> os.makedirs("project/src")
+        >>> box.upload_dir("project", "/work").directories
+        1
+        """
+        return _finish(_calls.upload_dir(self._native, host_path, path))
+
+    def download_dir(self, path: str, host_path: HostPath) -> TreeCopy:
+        """Copies a directory of the sandbox with everything below it to this machine. Nothing there is overwritten.
+
+        >>> box.write_file("out/a.txt", "a")
+        >>> box.download_dir("out", "result").files
+        1
+        """
+        return _finish(_calls.download_dir(self._native, path, host_path))
 
     def history(
         self,
@@ -309,9 +870,26 @@ class Sandbox:
         before: Optional[int] = None,
         name: Optional[str] = None,
         grep: Optional[str] = None,
+        output: bool = False,
     ) -> list[HistoryEntry]:
-        """What was done, newest first."""
-        return _finish(_calls.history(self._native, limit, since, before, name, grep))
+        """Returns what was done, newest first. With ``output`` the rows have what the commands printed.
+
+        >>> box.bash("echo hi").ok
+        True
+        >>> [(row.command, row.exit_code, row.stdout) for row in box.history(1, output=True)]
+        [('echo hi', 0, 'hi\\n')]
+        """
+        return _finish(_calls.history(self._native, limit, since, before, name, grep, output))
+
+    def info(self) -> Info:
+        """Returns what the sandbox holds: files, keys and runs, and how much of each limit is used.
+
+        >>> box.write_file("f", "five!")
+        >>> info = box.info()
+        >>> info.files, info.used["disk"]
+        (1, 5)
+        """
+        return _finish(_calls.info(self._native))
 
     def pip_install(
         self,
@@ -335,37 +913,74 @@ class Sandbox:
         return _finish(_pip.installed(self._native))
 
     def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
-        """Everything (files, values, history) as the bytes of a ``.db`` file.
+        """Returns everything (files, values, history) as the bytes of a ``.db`` file.
 
-        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can open it then."""
+        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can then open it.
+
+        >>> with Sandbox(snapshot=box.export_snapshot()) as copy:
+        ...     copy.bash("echo resumed").stdout
+        'resumed\\n'
+        """
         return _finish(_calls.export_snapshot(self._native, compat))
 
-    def export_to(self, path: Union[str, "os.PathLike[str]"], *, compat: Optional[str] = None) -> None:
-        """The same as a new file of this machine."""
+    def export_to(self, path: HostPath, *, compat: Optional[str] = None) -> None:
+        """Writes the same to a new file of this machine.
+
+        >>> box.export_to("snapshot.db")
+        """
         _finish(_calls.export_to(self._native, path, compat))
 
     def session(self, name: str = "main") -> "Session":
-        """A shell and a Python that remember: what one call leaves, the next one finds."""
+        """Returns a shell and a Python that keep their state between calls.
+
+        >>> session = box.session("work")
+        >>> session.bash("cd /tmp").ok, session.bash("pwd").stdout
+        (True, '/tmp\\n')
+        """
         return Session(self._native, name)
 
     def sessions(self) -> list[str]:
-        """The names of the shells that remember something."""
+        """Returns the names of the sessions that have a shell's state.
+
+        >>> box.sessions()
+        []
+        """
         return _finish(_calls.sessions(self._native))
 
     def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Performs an action and returns the text that a model would read; raises if it fails."""
+        """Performs an action and returns the text that a model would read; raises if it fails.
+
+        >>> box.tool_text("bash", {"command": "echo hi"})
+        'hi'
+        """
         return _finish(_calls.tool_text(self._native, name, arguments))
 
     def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Performs one of :func:`sandlite.actions` as a model does: whatever goes wrong is an answer too."""
+        """Performs one of :func:`sandlite.actions` as a model does: a failure is an answer too.
+
+        >>> box.call_action("read_file", {"path": "missing"}).is_error
+        True
+        """
         return _finish(_calls.call_action(self._native, name, arguments))
 
-    def fork(self, path: Optional[Union[str, "os.PathLike[str]"]] = None) -> "Sandbox":
-        """A second sandbox that goes on from here, in memory or in a new file."""
+    def fork(self, path: Optional[HostPath] = None) -> "Sandbox":
+        """Returns a second sandbox that continues from here, in memory or in a new file.
+
+        >>> box.write_file("/plan", "A")
+        >>> with box.fork() as other:
+        ...     other.write_file("/plan", "B")
+        >>> box.read_file("/plan")
+        'A'
+        """
         return Sandbox._of(self._native.fork(path))
 
     def close(self) -> None:
-        """Closes it. What was done is in its file; closing twice is fine."""
+        """Closes the sandbox; everything is in its file. Closing it again has no effect.
+
+        >>> box.close()
+        >>> box.closed
+        True
+        """
         self._native.close()
 
     def __enter__(self) -> "Sandbox":
@@ -380,4 +995,4 @@ class Sandbox:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<sandlite.Sandbox {'closed' if self.closed else 'open'}>"
+        return f"<sandlite.Sandbox {self._native.label}>"

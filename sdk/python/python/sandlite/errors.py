@@ -1,4 +1,4 @@
-"""What can go wrong. A command that fails is not here: that is a result, unless you ask for ``check=True``."""
+"""Exceptions. A command that fails does not raise: it returns a result, unless you pass ``check=True``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SandliteError",
+    "BusyError",
     "ClosedError",
     "CommandError",
     "LimitError",
@@ -26,7 +27,7 @@ __all__ = [
 
 
 class SandliteError(Exception):
-    """Any trouble that is Sandlite's own. ``hint`` says what to do about it, when there is something to do."""
+    """Base class of every exception that Sandlite raises. ``hint`` suggests a remedy, if there is one."""
 
     hint: Optional[str] = None
 
@@ -39,26 +40,79 @@ class ClosedError(SandliteError, RuntimeError):
     """The sandbox is closed."""
 
 
+class BusyError(SandliteError, RuntimeError):
+    """The sandbox is in use: another process has its file open, or the command that called this tool is still running."""
+
+
 class InvalidError(SandliteError, ValueError):
-    """What was asked for makes no sense."""
+    """An argument is invalid."""
+
+
+#: Lines and characters of standard error, and characters of the command, in the text of a :class:`CommandError`.
+_LAST_LINES = 10
+_LAST_CHARACTERS = 2000
+_COMMAND_CHARACTERS = 200
 
 
 class CommandError(SandliteError):
-    """A command did not succeed, and ``check=True`` was asked for. ``result`` is how it went."""
+    """A command failed and ``check=True`` was passed, or :meth:`Result.check` was called.
+
+    The text has the command, its exit code and the end of its standard error.
+
+    >>> from sandlite import Sandbox
+    >>> with Sandbox() as box:
+    ...     try:
+    ...         box.bash("echo no such luck >&2; exit 3", check=True)
+    ...     except CommandError as error:
+    ...         print(error.exit_code, error.command)
+    ...         print(error)
+    3 echo no such luck >&2; exit 3
+    `echo no such luck >&2; exit 3` failed with exit code 3
+    no such luck
+    """
+
+    #: The result of the command, with its whole output.
+    result: "Result"
+    #: The command line or the code.
+    command: str
+    #: Its exit code.
+    exit_code: int
 
     def __init__(self, result: "Result") -> None:
-        last = result.stderr.strip().splitlines()
-        super().__init__(f"exit code {result.exit_code}" + (f": {last[-1]}" if last else ""))
+        super().__init__(_failure(result))
         self.result = result
+        self.command = result.command
+        self.exit_code = result.exit_code
+
+    @property
+    def stdout(self) -> str:
+        """The standard output of the command, as text."""
+        return self.result.stdout
+
+    @property
+    def stderr(self) -> str:
+        """The standard error of the command, as text."""
+        return self.result.stderr
+
+    def __reduce__(self) -> "tuple[type[CommandError], tuple[Result]]":
+        return type(self), (self.result,)
+
+
+def _failure(result: "Result") -> str:
+    command = result.command
+    if len(command) > _COMMAND_CHARACTERS:
+        command = command[:_COMMAND_CHARACTERS] + "…"
+    how = f"failed with exit code {result.exit_code}" if result.limit is None else f"was stopped: {result.limit.message}"
+    end = "\n".join(result.stderr.rstrip().splitlines()[-_LAST_LINES:])[-_LAST_CHARACTERS:]
+    return f"`{command}` {how}" + (f"\n{end}" if end else "")
 
 
 class LimitError(CommandError):
-    """A command met a limit, and ``check=True`` was asked for."""
+    """A limit stopped a command, and ``check=True`` was passed or :meth:`Result.check` was called."""
 
     def __init__(self, result: "Result") -> None:
         super().__init__(result)
         if result.limit is not None:
-            self.args = (result.limit.message,)
             self.hint = result.limit.hint
 
 
@@ -77,23 +131,23 @@ class FileNotFoundError(FileError, builtins.FileNotFoundError):
 
 
 class FileExistsError(FileError, builtins.FileExistsError):
-    """There is something of that name."""
+    """The path exists."""
 
 
 class IsADirectoryError(FileError, builtins.IsADirectoryError):
-    """It is a directory."""
+    """The path is a directory."""
 
 
 class NotADirectoryError(FileError, builtins.NotADirectoryError):
-    """It is no directory."""
+    """The path is not a directory."""
 
 
 class PermissionError(FileError, builtins.PermissionError):
-    """It is not allowed."""
+    """The operation is not permitted."""
 
 
 class StaleFileError(SandliteError):
-    """The file was changed since it was read; ``path`` says which."""
+    """The file at ``path`` was changed after it was read."""
 
     path: Optional[str] = None
 
@@ -121,6 +175,8 @@ def _make(
         setattr(error, "path", path)
     elif kind == "closed":
         error = ClosedError(text)
+    elif kind == "busy":
+        error = BusyError(text)
     elif kind == "invalid":
         error = InvalidError(text)
     else:

@@ -35,10 +35,20 @@ pub(in crate::mcp) async fn call(
         Ok(named) => act(service, &request.name, named, Value::Object(arguments), &context).await,
         Err(answer) => answer,
     };
-    let content = vec![ContentBlock::text(answer.text)];
+    let (data, images) = without_images(answer.data);
+    let content = std::iter::once(ContentBlock::text(answer.text)).chain(images).collect();
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    result.structured_content = Some(answer.data).filter(|data| !data.is_null());
+    result.structured_content = Some(data).filter(|data| !data.is_null());
     result
+}
+
+// Pictures are content of their own: a model sees them, and their bytes need not be there twice.
+fn without_images(mut data: Value) -> (Value, Vec<ContentBlock>) {
+    let images = data.get_mut("images").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+    let text = |image: &Value, name: &str| image.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let blocks = images.iter().map(|image| ContentBlock::image(text(image, "data"), text(image, "mime")));
+    let blocks = blocks.collect();
+    (data, blocks)
 }
 
 fn chosen(service: &Service, arguments: &mut JsonObject) -> Result<Arc<Named>, Answer> {

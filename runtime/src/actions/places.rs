@@ -1,0 +1,163 @@
+//! `make_directory`, `file_info`, `append_file` and `write_files`: what programs do with files beside the tools of models.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Context, FileKind, Request};
+use crate::agent::Encoding;
+use crate::{Content, Error};
+
+/// Which directory to create.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MakeDirectory {
+    /// The directory. Relative paths start in the sandbox's working directory.
+    pub path: String,
+}
+
+/// A directory that exists now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MadeDirectory {
+    /// The directory.
+    pub path: String,
+}
+
+impl Request for MakeDirectory {
+    type Data = MadeDirectory;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let path = context.sandbox().agent().absolute(&self.path)?;
+        context.sandbox().fs().create_dir_all(&path)?;
+        Ok(Answer::new(format!("created {path}"), &MadeDirectory { path }))
+    }
+}
+
+/// Which path to describe.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileInfo {
+    /// The path. Relative paths start in the sandbox's working directory.
+    pub path: String,
+    /// Describe what a symbolic link leads to, instead of the link; defaults to true.
+    #[serde(default = "yes")]
+    pub follow: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Metadata of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FileDescription {
+    /// The path.
+    pub path: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: FileKind,
+    /// Its bytes.
+    pub size: u64,
+    /// Its permissions in octal.
+    pub mode: String,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub modified: i64,
+    /// The target of a symbolic link.
+    pub target: Option<String>,
+}
+
+impl Request for FileInfo {
+    type Data = FileDescription;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let sandbox = context.sandbox();
+        let path = sandbox.agent().absolute(&self.path)?;
+        let files = sandbox.fs();
+        let stat = if self.follow { files.metadata(&path)? } else { files.symlink_metadata(&path)? };
+        let kind = FileKind::from(stat.file_type());
+        let target = if kind == FileKind::Symlink { Some(files.read_link(&path)?) } else { None };
+        let mode = format!("{:04o}", stat.mode & 0o7777);
+        let found = FileDescription { path, kind, size: stat.size, mode, modified: stat.mtime, target };
+        Ok(Answer::new(format!("{}: {} bytes, mode {}", found.path, found.size, found.mode), &found))
+    }
+}
+
+/// What to add to which file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppendFile {
+    /// The file, created if it is missing. Relative paths start in the sandbox's working directory.
+    pub path: String,
+    /// What to add at its end.
+    pub content: String,
+    /// Whether `content` is text or base64.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// What was added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Appended {
+    /// The file.
+    pub path: String,
+    /// The bytes that were added.
+    pub bytes: usize,
+}
+
+impl Request for AppendFile {
+    type Data = Appended;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let path = context.sandbox().agent().absolute(&self.path)?;
+        let content = self.encoding.decode(&self.content)?;
+        context.sandbox().fs().append(&path, &content)?;
+        let bytes = content.len();
+        Ok(Answer::new(format!("added {bytes} bytes to {path}"), &Appended { path, bytes }))
+    }
+}
+
+/// Many files to write.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFiles {
+    /// The files; the directories above them are created.
+    pub files: Vec<NewContent>,
+}
+
+/// One file to write.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewContent {
+    /// The file. Relative paths start in the sandbox's working directory.
+    pub path: String,
+    /// The whole new content.
+    pub content: String,
+    /// Whether `content` is text or base64.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// How much was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WroteFiles {
+    /// The number of files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+impl Request for WriteFiles {
+    type Data = WroteFiles;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let (agent, mut bytes) = (context.sandbox().agent(), 0);
+        let files = self.files.into_iter().map(|file| {
+            let content = file.encoding.decode(&file.content)?.into_owned();
+            bytes += content.len();
+            Ok((agent.absolute(&file.path)?, Content::from(content)))
+        });
+        let files = files.collect::<Result<Vec<_>, Error>>()?;
+        let wrote = WroteFiles { files: files.len(), bytes };
+        context.sandbox().fs().write_all(files)?;
+        Ok(Answer::new(format!("wrote {} files ({} bytes)", wrote.files, wrote.bytes), &wrote))
+    }
+}

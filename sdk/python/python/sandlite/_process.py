@@ -1,0 +1,515 @@
+"""Running commands: handles and streams, for ordinary code and for ``asyncio``.
+
+The native half keeps the output; a reader that falls behind stops the command, so that little is ever waiting.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, Optional, Union
+
+from . import _results
+from ._native import Running
+from ._results import Result
+
+#: Which output to read, as the native half has it.
+_BOTH, _STDOUT, _STDERR = 0, 1, 2
+_NAMES = {_STDOUT: "stdout", _STDERR: "stderr"}
+
+#: A function that is given each piece of output as text.
+OnOutput = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of output, as it came."""
+
+    #: ``stdout`` or ``stderr``.
+    stream: str
+    data: bytes = field(repr=False)
+    #: The same as text. A character that is split between two pieces is in the second one.
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class _Decoder:
+    """Pieces of the two streams as text."""
+
+    def __init__(self) -> None:
+        make = codecs.getincrementaldecoder("utf-8")
+        self._decoders = {number: make("replace") for number in _NAMES}
+
+    def chunk(self, number: int, data: bytes) -> Chunk:
+        return Chunk(_NAMES[number], data, self._decoders[number].decode(data))
+
+    def rest(self) -> "list[Chunk]":
+        """What is left of a character that never ended."""
+        ends = ((number, decoder.decode(b"", True)) for number, decoder in self._decoders.items())
+        return [Chunk(_NAMES[number], b"", text) for number, text in ends if text]
+
+
+def _input(data: Union[str, bytes]) -> bytes:
+    return data.encode() if isinstance(data, str) else bytes(data)
+
+
+def _check_sent(sent: bool) -> None:
+    if not sent:
+        raise BrokenPipeError("the command no longer reads its standard input, or it was closed")
+
+
+class _Ended:
+    """The end of a command, read once."""
+
+    def __init__(self, running: Running, command: str) -> None:
+        self.running = running
+        self.command = command
+        self.result: Optional[Result] = None
+
+    def read(self, native: Any) -> Result:
+        if self.result is None:
+            self.result = _results.result(native, False, self.command)
+        return self.result
+
+    def exit_code(self) -> Optional[int]:
+        return None if self.result is None else self.result.exit_code
+
+    def __repr__(self) -> str:
+        state = "running" if self.running.running else "ended"
+        return f"{self.command!r} {state}"
+
+
+class Output:
+    """One output stream of a :class:`Process`, piece by piece, as text.
+
+    >>> from sandlite import Sandbox
+    >>> with Sandbox() as box, box.start("echo one; echo two") as process:
+    ...     process.stdout.read()
+    'one\\ntwo\\n'
+    """
+
+    def __init__(self, running: Running, number: int) -> None:
+        self._running = running
+        self._number = number
+        self._decoder = _Decoder()
+
+    def __iter__(self) -> Iterator[str]:
+        for data in self.bytes():
+            text = self._decoder.chunk(self._number, data).text
+            if text:
+                yield text
+        yield from (chunk.text for chunk in self._decoder.rest())
+
+    def bytes(self) -> "Iterator[bytes]":
+        """The same as bytes."""
+        while True:
+            taken = self._running.take_output(self._number)
+            if taken is None:
+                return
+            if taken[0]:
+                yield taken[1]
+            else:
+                self._running.wait_output(self._number)
+
+    def read(self) -> str:
+        """Everything up to the end of the command."""
+        return "".join(self)
+
+
+class Process:
+    """A command that runs beside your code, as :meth:`Sandbox.start` returns it.
+
+    It holds the sandbox's turn until it ends: reads see the state before it, other commands and changes wait. Leaving a ``with`` block
+    kills it. A stream that you read applies back-pressure: if you stop reading, the command stops too. Streams that you never touch do
+    not; their output is in the result.
+
+    >>> from sandlite import Sandbox
+    >>> with Sandbox() as box, box.start("tr a-z A-Z") as process:
+    ...     process.send_stdin("hello")
+    ...     process.close_stdin()
+    ...     process.wait().stdout
+    'HELLO'
+    """
+
+    def __init__(self, running: Running, command: str) -> None:
+        self._running = running
+        self._ended = _Ended(running, command)
+        #: Standard output, as it comes.
+        self.stdout = Output(running, _STDOUT)
+        #: Standard error, as it comes.
+        self.stderr = Output(running, _STDERR)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._running.running
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        """Its exit code once :meth:`wait` has returned; ``None`` before."""
+        return self._ended.exit_code()
+
+    def send_stdin(self, data: Union[str, bytes]) -> None:
+        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if nobody reads any more.
+
+        >>> process.send_stdin("some text\\n")
+        """
+        _check_sent(self._running.send(_input(data)))
+
+    def close_stdin(self) -> None:
+        """Ends its standard input.
+
+        >>> process.close_stdin()
+        """
+        self._running.close_stdin()
+
+    def wait(self, timeout: Optional[float] = None) -> Result:
+        """Ends its standard input, waits for the command and returns its result. It can be called again.
+
+        Raises :class:`TimeoutError` if the command still runs after ``timeout`` seconds.
+
+        >>> process.wait().exit_code
+        0
+        """
+        if self._ended.result is None:
+            self._running.close_stdin()
+            self._running.ignore_output()
+            if not self._running.wait(timeout):
+                raise TimeoutError(f"`{self._ended.command}` still runs after {timeout} s")
+        return self._ended.result or self._ended.read(self._running.result())
+
+    def kill(self) -> None:
+        """Ends the command at once; :meth:`wait` returns what it printed until then.
+
+        >>> process.kill()
+        """
+        self._running.kill()
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if self._ended.result is None:
+            self.kill()
+            self.wait()
+
+    def __repr__(self) -> str:
+        return f"<sandlite.Process {self._ended!r}>"
+
+
+class Stream:
+    """The output of a command while it runs, as :meth:`Sandbox.stream` returns it: an iterator of :class:`Chunk`.
+
+    After the last chunk, :attr:`result` is the result. Closing it, or leaving its ``with`` block, kills a command that still runs.
+    """
+
+    def __init__(self, running: Running, command: str) -> None:
+        self._running = running
+        self._ended = _Ended(running, command)
+        self._decoder = _Decoder()
+        self._left: "list[Chunk]" = []
+
+    @property
+    def result(self) -> Optional[Result]:
+        """The result once the command has ended; ``None`` before."""
+        return self._ended.result
+
+    def __iter__(self) -> "Stream":
+        return self
+
+    def __next__(self) -> Chunk:
+        while self._ended.result is None:
+            taken = self._running.take_output(_BOTH)
+            if taken is None:
+                self._running.wait(None)
+                self._ended.read(self._running.result())
+                self._left = self._decoder.rest()
+            elif taken[0]:
+                return self._decoder.chunk(*taken)
+            else:
+                try:
+                    self._running.wait_output(_BOTH)
+                except KeyboardInterrupt:
+                    self.close()
+                    raise
+        if self._left:
+            return self._left.pop(0)
+        raise StopIteration
+
+    def close(self) -> None:
+        """Kills the command if it still runs, and waits for its end.
+
+        >>> stream = box.stream("sleep 100")
+        >>> stream.close()
+        """
+        if self._ended.result is None:
+            self._running.kill()
+            self._running.ignore_output()
+            self._running.wait(None)
+            self._ended.read(self._running.result())
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Somebody left a loop early. Nobody waits for the end here: the next command does.
+        running: Optional[Running] = getattr(self, "_running", None)
+        if running is not None:
+            running.kill()
+
+    def __repr__(self) -> str:
+        return f"<sandlite.Stream {self._ended!r}>"
+
+
+def follow(running: Running, command: str, on_stdout: Optional[OnOutput], on_stderr: Optional[OnOutput]) -> Result:
+    """Passes output to functions as it comes, on this thread. One that raises ends the command."""
+    calls = {"stdout": on_stdout, "stderr": on_stderr}
+    with Stream(running, command) as stream:
+        for chunk in stream:
+            call = calls[chunk.stream]
+            if call is not None and chunk.text:
+                call(chunk.text)
+        assert stream.result is not None
+        return stream.result
+
+
+class AsyncOutput:
+    """One output stream of an :class:`AsyncProcess`, piece by piece, as text: ``async for text in process.stdout``."""
+
+    def __init__(self, running: Running, number: int) -> None:
+        self._running = running
+        self._number = number
+        self._decoder = _Decoder()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for data in self.bytes():
+            text = self._decoder.chunk(self._number, data).text
+            if text:
+                yield text
+        for chunk in self._decoder.rest():
+            yield chunk.text
+
+    async def bytes(self) -> "AsyncIterator[bytes]":
+        """The same as bytes."""
+        while True:
+            taken = self._running.take_output(self._number)
+            if taken is None:
+                return
+            if taken[0]:
+                yield taken[1]
+            else:
+                await _output(self._running, self._number)
+
+    async def read(self) -> str:
+        """Everything up to the end of the command."""
+        return "".join([text async for text in self])
+
+
+async def _output(running: Running, number: int) -> None:
+    from ._async import _native_answer
+
+    await _native_answer(lambda done: running.wait_output(number, done))
+
+
+async def _end(ended: _Ended, timeout: Optional[float]) -> Result:
+    from ._async import _native_answer
+
+    if ended.result is None:
+        running = ended.running
+        if not await _native_answer(lambda done: running.wait(timeout, done)):
+            raise TimeoutError(f"`{ended.command}` still runs after {timeout} s")
+    # Somebody else may have waited for it meanwhile.
+    return ended.result or ended.read(ended.running.result())
+
+
+class AsyncProcess:
+    """:class:`Process` for ``asyncio``, as :meth:`AsyncSandbox.start` returns it. Leaving an ``async with`` block kills it.
+
+    Cancelling a call of it does not: only :meth:`kill` ends the command."""
+
+    def __init__(self, running: Running, command: str) -> None:
+        self._running = running
+        self._ended = _Ended(running, command)
+        #: Standard output, as it comes.
+        self.stdout = AsyncOutput(running, _STDOUT)
+        #: Standard error, as it comes.
+        self.stderr = AsyncOutput(running, _STDERR)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._running.running
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        """Its exit code once :meth:`wait` has returned; ``None`` before."""
+        return self._ended.exit_code()
+
+    async def send_stdin(self, data: Union[str, bytes]) -> None:
+        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if nobody reads any more.
+
+        >>> await process.send_stdin("some text\\n")
+        """
+        from ._async import _native_answer
+
+        given = _input(data)
+        _check_sent(await _native_answer(lambda done: self._running.send(given, done)))
+
+    def close_stdin(self) -> None:
+        """Ends its standard input.
+
+        >>> process.close_stdin()
+        """
+        self._running.close_stdin()
+
+    async def wait(self, timeout: Optional[float] = None) -> Result:
+        """Ends its standard input, waits for the command and returns its result. It can be called again.
+
+        Raises :class:`TimeoutError` if the command still runs after ``timeout`` seconds.
+
+        >>> (await process.wait()).exit_code
+        0
+        """
+        if self._ended.result is None:
+            self._running.close_stdin()
+            self._running.ignore_output()
+        return await _end(self._ended, timeout)
+
+    def kill(self) -> None:
+        """Ends the command at once; :meth:`wait` returns what it printed until then.
+
+        >>> process.kill()
+        """
+        self._running.kill()
+
+    async def __aenter__(self) -> "AsyncProcess":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if self._ended.result is None:
+            self.kill()
+            await self.wait()
+
+    def __repr__(self) -> str:
+        return f"<sandlite.AsyncProcess {self._ended!r}>"
+
+
+class AsyncStream:
+    """:class:`Stream` for ``asyncio``, as :meth:`AsyncSandbox.stream` returns it: ``async for chunk in stream``.
+
+    Cancelling the loop kills the command."""
+
+    def __init__(self, start: Callable[[], Running], command: str) -> None:
+        self._start = start
+        self._command = command
+        self._ended: Optional[_Ended] = None
+        self._decoder = _Decoder()
+        self._left: "list[Chunk]" = []
+
+    @property
+    def result(self) -> Optional[Result]:
+        """The result once the command has ended; ``None`` before."""
+        return None if self._ended is None else self._ended.result
+
+    def __aiter__(self) -> "AsyncStream":
+        return self
+
+    async def __anext__(self) -> Chunk:
+        if self._ended is None:
+            self._ended = _Ended(self._start(), self._command)
+        running = self._ended.running
+        while self._ended.result is None:
+            taken = running.take_output(_BOTH)
+            if taken is None:
+                await _end(self._ended, None)
+                self._left = self._decoder.rest()
+            elif taken[0]:
+                return self._decoder.chunk(*taken)
+            else:
+                await self._more(running)
+        if self._left:
+            return self._left.pop(0)
+        raise StopAsyncIteration
+
+    async def _more(self, running: Running) -> None:
+        import asyncio
+
+        try:
+            await _output(running, _BOTH)
+        except asyncio.CancelledError:
+            # Whoever cancelled may rely on it: the command is over when the cancellation is.
+            await asyncio.shield(asyncio.ensure_future(self.aclose()))
+            raise
+
+    async def aclose(self) -> None:
+        """Kills the command if it still runs, and waits for its end.
+
+        >>> stream = box.stream("sleep 100")
+        >>> await stream.aclose()
+        """
+        if self._ended is not None and self._ended.result is None:
+            self._ended.running.kill()
+            self._ended.running.ignore_output()
+            await _end(self._ended, None)
+
+    async def __aenter__(self) -> "AsyncStream":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        ended: Optional[_Ended] = getattr(self, "_ended", None)
+        if ended is not None:
+            ended.running.kill()
+
+    def __repr__(self) -> str:
+        return f"<sandlite.AsyncStream {self._ended or self._command!r}>"
+
+
+#: The same, or one that returns an awaitable.
+AsyncOnOutput = Callable[[str], Union[None, Awaitable[Any]]]
+
+
+async def follow_async(
+    start: Callable[[], Running], command: str, on_stdout: Optional[AsyncOnOutput], on_stderr: Optional[AsyncOnOutput]
+) -> Result:
+    """Passes output to functions as it comes, in the running loop; awaits what they return. One that raises ends the command."""
+    import inspect
+
+    calls = {"stdout": on_stdout, "stderr": on_stderr}
+    async with AsyncStream(start, command) as stream:
+        async for chunk in stream:
+            call = calls[chunk.stream]
+            if call is not None and chunk.text:
+                made = call(chunk.text)
+                if inspect.isawaitable(made):
+                    await made
+        assert stream.result is not None
+        return stream.result

@@ -1,0 +1,225 @@
+"""Return values of everything but commands: frozen dataclasses, made when one is first asked for (see ``_results.py``)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Optional, Union
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture that Python code displayed: a Matplotlib figure, or a value with ``_repr_png_`` or ``_repr_svg_``."""
+
+    #: ``image/png`` or ``image/svg+xml``.
+    mime: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of an action: text for a model, the same as data, and whether it failed."""
+
+    text: str
+    data: Any = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class FileWindow:
+    """A part of a file, as :meth:`Sandbox.read_window` returns it."""
+
+    path: str
+    content: str
+    encoding: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    size: int
+    version: str
+    truncated: bool
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    path: str
+    created: bool
+    size: int
+    version: str
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What was replaced: how many places, and the first line of each edit."""
+
+    path: str
+    replacements: int
+    lines: list[int]
+    size: int
+    version: str
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One entry of a directory: ``file``, ``directory``, ``symlink`` or ``other``."""
+
+    path: str
+    kind: str
+    size: int
+    target: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class FileStat:
+    """Metadata of a path, as :meth:`Sandbox.stat` and :meth:`Sandbox.walk` return it."""
+
+    path: str
+    #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
+    kind: str
+    size: int
+    #: The permission bits, such as ``0o644``.
+    mode: int
+    #: When the content was last changed, in seconds since 1970.
+    modified: float
+    #: The target of a symbolic link.
+    target: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether it is a directory."""
+        return self.kind == "directory"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return self.kind == "file"
+
+
+def file_stat(row: Mapping[str, Any]) -> FileStat:
+    return FileStat(
+        path=row["path"],
+        kind=row["type"],
+        size=row["size"],
+        mode=int(row["mode"], 8),
+        modified=row["modified"] / 1e9,
+        target=row.get("target"),
+    )
+
+
+@dataclass(frozen=True)
+class TreeCopy:
+    """What :meth:`Sandbox.upload_dir` and :meth:`Sandbox.download_dir` copied."""
+
+    files: int
+    directories: int
+    symlinks: int
+    bytes: int
+    #: Paths that were not copied: devices, pipes, links that lead out of the tree.
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a sandbox holds, as :meth:`Sandbox.info` returns it. Sizes are in bytes."""
+
+    #: The database file; ``None`` in memory.
+    path: Optional[str]
+    preset: str
+    #: The size of the database itself, without its write-ahead log.
+    database_bytes: int
+    files: int
+    directories: int
+    symlinks: int
+    keys: int
+    runs: int
+    #: Usage and limit by name: ``disk``, ``inodes``, ``names``, ``keys``, ``sessions`` and ``history``.
+    used: Mapping[str, int] = field(default_factory=dict)
+    allowed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line that matches."""
+
+    path: str
+    line: int
+    text: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One row of the history. Times are in seconds since 1970."""
+
+    id: int
+    name: str
+    command: str
+    status: str
+    exit_code: Optional[int]
+    limit: Optional[str]
+    error: Optional[str]
+    started_at: float
+    completed_at: Optional[float]
+    parameters: Any = None
+    result: Any = None
+    usage: Any = None
+    changes: Any = None
+    #: Only the beginning of its output was recorded.
+    output_truncated: bool = False
+    #: Its output was dropped to keep the history within the limit ``history``.
+    output_pruned: bool = False
+    #: What it printed, if the history was read with ``output=True``.
+    stdout_bytes: bytes = b""
+    stderr_bytes: bytes = b""
+
+    @property
+    def stdout(self) -> str:
+        """Standard output as text, if the history was read with ``output=True``."""
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """Standard error as text, if the history was read with ``output=True``."""
+        return self.stderr_bytes.decode("utf-8", "replace")
+
+
+def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list[HistoryEntry]:
+    text, outputs = (native, []) if isinstance(native, str) else native
+    rows = json.loads(text)
+    outputs = outputs or [(b"", b"")] * len(rows)
+    return [
+        HistoryEntry(
+            id=row["id"],
+            name=row["name"],
+            command=row["command"],
+            status=row["status"],
+            exit_code=row["exit_code"],
+            limit=row["limit"],
+            error=row.get("error"),
+            started_at=row["started"] / 1e9,
+            completed_at=None if row["completed"] is None else row["completed"] / 1e9,
+            parameters=row.get("parameters"),
+            result=row.get("result"),
+            usage=row.get("usage"),
+            changes=row.get("changes"),
+            output_truncated=row.get("output_truncated", False),
+            output_pruned=row.get("output_pruned", False),
+            stdout_bytes=stdout,
+            stderr_bytes=stderr,
+        )
+        for row, (stdout, stderr) in zip(rows, outputs)
+    ]

@@ -1,0 +1,48 @@
+//! What Python knows of a sandbox beside the sandbox itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+use runtime::Tool;
+
+use crate::gate;
+use crate::host_tools::{self, ToolParts};
+
+/// What Python knows of a sandbox beside the sandbox itself.
+#[derive(Clone)]
+pub(crate) struct About {
+    /// Its own in this process; the tools that work for it have it too.
+    pub(crate) number: u64,
+    /// Its file; none in memory.
+    pub(crate) path: Option<PathBuf>,
+    /// The name of its preset.
+    pub(crate) preset: String,
+    /// Whether it was opened for reading only.
+    pub(crate) is_read_only: bool,
+    /// The functions of Python that its commands may call.
+    pub(crate) tools: Arc<[ToolParts]>,
+}
+
+impl About {
+    /// What is known of a fork in this file.
+    pub(crate) fn of_fork(&self, path: Option<PathBuf>) -> Self {
+        Self { number: next_number(), path, is_read_only: false, ..self.clone() }
+    }
+
+    /// The tools; none once the interpreter is at its end.
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        if self.tools.is_empty() {
+            return Vec::new();
+        }
+        let made = |py: Python<'_>| self.tools.iter().map(|parts| host_tools::tool(py, parts, self.number)).collect();
+        gate::with_python(made).unwrap_or_default()
+    }
+}
+
+/// Returns a number that no other sandbox of this process has.
+pub(crate) fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}

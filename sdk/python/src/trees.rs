@@ -1,0 +1,87 @@
+//! Files and trees that go in and out, and what a sandbox holds.
+
+use std::fs::File;
+use std::path::Path;
+
+use runtime::actions::FoundFile;
+use runtime::{Content, Error, NewFile, Sandbox, Summary, TreeCopy};
+use serde_json::json;
+
+use crate::operation::{Done, json as text};
+
+/// Everything below a path, as JSON.
+pub(crate) fn walk(sandbox: &Sandbox, path: &str) -> Result<Done, Error> {
+    let found = sandbox.fs().walk(path)?;
+    let rows: Vec<FoundFile> = found.into_iter().map(|found| FoundFile::new(found.path, &found.stat)).collect();
+    Ok(Done::Json(Some(text(&rows)?)))
+}
+
+/// Copies a file of this machine in, read while it is stored.
+pub(crate) fn upload(sandbox: &Sandbox, host: &Path, path: &str) -> Result<Done, Error> {
+    let failed = |source| Error::HostFile { path: host.to_owned(), source };
+    // A named pipe would be waited for, a device would never end.
+    let metadata = std::fs::metadata(host).map_err(failed)?;
+    if !metadata.is_file() {
+        let hint = if metadata.is_dir() { "use upload_dir" } else { "only regular files can be copied" };
+        return Err(Error::Invalid(format!("`{}` is not a regular file: {hint}", host.display())));
+    }
+    let file = File::open(host).map_err(failed)?;
+    Ok(Done::Size(sandbox.fs().write_from(path, Content::new(file).announced(metadata.len()))?))
+}
+
+/// Copies a file out; it appears whole or not at all.
+pub(crate) fn download(sandbox: &Sandbox, path: &str, host: &Path, overwrite: bool) -> Result<Done, Error> {
+    let failed = |source| Error::HostFile { path: host.to_owned(), source };
+    if !overwrite && host.symlink_metadata().is_ok() {
+        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let new = NewFile::beside(host)?;
+    let mut file = File::create_new(new.path()).map_err(failed)?;
+    let size = sandbox.fs().read_to(path, &mut file)?;
+    drop(file);
+    if overwrite {
+        new.replace()?;
+    } else {
+        new.publish()?;
+    }
+    Ok(Done::Size(size))
+}
+
+/// What was copied, as JSON.
+pub(crate) fn copied(copy: &TreeCopy) -> Result<Done, Error> {
+    let TreeCopy { files, directories, symlinks, bytes, skipped } = copy;
+    let rows = json!({ "files": files, "directories": directories, "symlinks": symlinks, "bytes": bytes, "skipped": skipped });
+    Ok(Done::Json(Some(rows.to_string())))
+}
+
+/// What a sandbox holds, as JSON.
+pub(crate) fn info(sandbox: &Sandbox, preset: &str) -> Result<Done, Error> {
+    let info: Summary = sandbox.info()?;
+    let rows = json!({
+        "path": info.path,
+        "preset": preset,
+        "database_bytes": info.database_bytes,
+        "files": info.files,
+        "directories": info.directories,
+        "symlinks": info.symlinks,
+        "keys": info.keys,
+        "runs": info.runs,
+        "used": {
+            "disk": info.disk_used,
+            "inodes": info.inodes_used,
+            "names": info.names_used,
+            "keys": info.keys_used,
+            "sessions": info.sessions_used,
+            "history": info.history_used,
+        },
+        "allowed": {
+            "disk": info.disk_allowed,
+            "inodes": info.inodes_allowed,
+            "names": info.names_allowed,
+            "keys": info.keys_allowed,
+            "sessions": info.sessions_allowed,
+            "history": info.history_allowed,
+        },
+    });
+    Ok(Done::Json(Some(rows.to_string())))
+}

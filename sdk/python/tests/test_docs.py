@@ -1,0 +1,77 @@
+"""Every public method has an example, and every example is true."""
+
+import ast
+import asyncio
+import contextlib
+import doctest
+import inspect
+import io
+import os
+
+import pytest
+
+import sandlite
+from sandlite import AsyncSandbox, Sandbox
+
+CLASSES = ["Kv", "Session", "Sandbox", "AsyncKv", "AsyncSession", "AsyncSandbox"]
+HANDLES = ["Process", "Stream", "AsyncProcess", "AsyncStream"]
+
+
+def methods(name):
+    """The public methods of a class, and the class itself."""
+    kind = getattr(sandlite, name)
+    yield name, kind
+    for method, value in vars(kind).items():
+        if inspect.isfunction(value) and not method.startswith("_"):
+            yield f"{name}.{method}", value
+
+
+def examples():
+    for name in CLASSES:
+        yield from methods(name)
+    for name in ("Result", "CommandError", "actions"):
+        yield name, getattr(sandlite, name)
+    yield "Result.check", sandlite.Result.check
+
+
+@pytest.mark.parametrize("name,value", [each for kind in CLASSES + HANDLES for each in methods(kind)])
+def test_it_is_documented_with_an_example(name, value):
+    if name not in HANDLES:
+        assert ">>> " in (value.__doc__ or ""), name
+    for property_name, member in vars(value).items() if inspect.isclass(value) else ():
+        if isinstance(member, property) and not property_name.startswith("_"):
+            assert member.__doc__, f"{name}.{property_name}"
+
+
+async def run(source, names):
+    """Runs an example and returns what it prints; it may await."""
+    code = compile(source, "<example>", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        made = eval(code, names)
+        if inspect.isawaitable(made):
+            await made
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("name,value", list(examples()))
+def test_the_example_is_true(name, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def main():
+        names = {**vars(sandlite), "os": os}
+        box = await AsyncSandbox() if name.startswith("Async") else Sandbox()
+        names.update(box=box, session=box.session("example"))
+        for example in doctest.DocTestParser().get_examples(inspect.getdoc(value)):
+            got = await run(example.source, names)
+            assert doctest.OutputChecker().check_output(example.want, got, 0), (example.source, got, example.want)
+        closed = box.close()
+        if inspect.isawaitable(closed):
+            await closed
+
+    asyncio.run(main())
+
+
+def test_help_teaches():
+    text = inspect.getdoc(Sandbox)
+    for word in ("db", "files", "snapshot", "read_only", "preset", "env", "mounts", "python", "tools", "approve", "cwd", "spawn"):
+        assert word in text, word

@@ -1,0 +1,243 @@
+"""Commands that run beside the program: callbacks, streams and handles, plain and async."""
+
+import asyncio
+import threading
+
+import pytest
+
+from sandlite import AsyncSandbox, Sandbox
+
+@pytest.fixture
+def box():
+    with Sandbox() as made:
+        yield made
+
+
+def run_async(work):
+    """Runs a function with an open sandbox in a loop."""
+
+    async def main():
+        async with AsyncSandbox() as box:
+            await work(box)
+
+    asyncio.run(main())
+
+
+def test_callbacks_see_the_output_while_the_command_runs():
+    seen = []
+
+    def count() -> int:
+        return len(seen)
+
+    with Sandbox(tools=[count]) as box:
+        # The command goes on only after the first line was passed on.
+        script = "echo one; while [ $(tool count {}) = 0 ]; do :; done; echo two >&2"
+        result = box.bash(script, on_stdout=seen.append, on_stderr=lambda text: seen.append(("err", text)))
+    assert seen == ["one\n", ("err", "two\n")]
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "one\n", "two\n")
+
+
+def test_callbacks_run_on_the_calling_thread(box):
+    threads = []
+    box.python("print(1)", on_stdout=lambda text: threads.append(threading.get_ident()))
+    assert threads == [threading.get_ident()]
+
+
+def test_a_callback_that_raises_ends_the_command(box):
+    def refuse(text):
+        raise LookupError(text)
+
+    with pytest.raises(LookupError, match="first"):
+        box.bash("echo first; sleep 1000; echo never", on_stdout=refuse, timeout=20)
+    row = box.history(1)[0]
+    assert row.exit_code == 137
+    assert box.bash("echo next").stdout == "next\n"
+
+
+def test_a_stream_yields_chunks_and_then_has_the_result(box):
+    stream = box.stream("echo out; sleep 0.02; echo err >&2; exit 3")
+    assert stream.result is None
+    assert [(chunk.stream, chunk.data, str(chunk)) for chunk in stream] == [
+        ("stdout", b"out\n", "out\n"),
+        ("stderr", b"err\n", "err\n"),
+    ]
+    assert (stream.result.exit_code, stream.result.command) == (3, "echo out; sleep 0.02; echo err >&2; exit 3")
+
+
+def test_a_character_is_never_cut_in_two(box):
+    chunks = list(box.stream(r"printf 'a\xc3'; sleep 0.02; printf '\xa9\xe2'"))
+    assert "".join(chunk.text for chunk in chunks) == "a\u00e9\ufffd"
+    assert b"".join(chunk.data for chunk in chunks) == b"a\xc3\xa9\xe2"
+
+
+def test_leaving_a_stream_kills_its_command(box):
+    with box.stream("echo one; sleep 1000", timeout=25) as stream:
+        assert next(stream).text == "one\n"
+    assert stream.result.exit_code == 137
+    for chunk in box.stream("echo one; sleep 1000", timeout=25):
+        break
+    assert box.bash("echo next").stdout == "next\n"
+
+
+def test_a_slow_reader_stops_the_command():
+    finished = threading.Event()
+
+    def done() -> None:
+        finished.set()
+
+    with Sandbox(tools=[done]) as box:
+        stream = box.stream("head -c 1000000 /dev/zero; tool done {} > /dev/null")
+        read = len(next(stream).data)
+        # Left alone, it takes milliseconds.
+        assert not finished.wait(0.3) and stream.result is None
+        read += sum(len(chunk.data) for chunk in stream)
+    assert finished.is_set() and read == 1_000_000
+
+
+def test_output_that_nobody_reads_does_not_stop_the_command(box):
+    process = box.start("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; echo end")
+    result = process.wait()
+    assert len(result.stdout_bytes) == 1_000_004 and len(result.stderr_bytes) == 1_000_000
+    # One stream is read, the other is not.
+    with box.start("head -c 1000000 /dev/zero >&2; echo end") as process:
+        assert process.stdout.read() == "end\n"
+        assert len(process.wait().stderr_bytes) == 1_000_000
+
+
+def test_a_handle_can_be_written_to_and_waited_for(box):
+    process = box.start("while read -r line; do echo got $line; done; exit 4")
+    process.send_stdin("a\n")
+    lines = iter(process.stdout)
+    assert next(lines) == "got a\n"
+    process.send_stdin(b"b\n")
+    assert next(lines) == "got b\n"
+    assert process.running and process.exit_code is None
+    result = process.wait()
+    assert (result.stdout, result.exit_code, process.exit_code, process.running) == ("got a\ngot b\n", 4, 4, False)
+    assert process.wait() is result
+    with pytest.raises(BrokenPipeError):
+        process.send_stdin("late")
+
+
+def test_more_input_than_a_pipe_holds_is_waited_for(box):
+    process = box.start("wc -c")
+    process.send_stdin(b"x" * 300_000)
+    assert process.wait().stdout == "300000\n"
+    with box.start("exec 0<&-; sleep 1000", timeout=25) as process:
+        with pytest.raises(BrokenPipeError):
+            process.send_stdin(b"x" * 300_000)
+
+
+def test_a_handle_can_be_killed(box):
+    process = box.start("echo so far; sleep 1000", timeout=25)
+    assert next(iter(process.stdout)) == "so far\n"
+    with pytest.raises(TimeoutError):
+        process.wait(0.01)
+    process.kill()
+    result = process.wait()
+    assert (result.stdout, result.exit_code, result.ok) == ("so far\n", 137, False)
+    assert repr(process) == "<sandlite.Process 'echo so far; sleep 1000' ended>"
+
+
+def test_python_code_and_sessions_have_handles_too(box):
+    process = box.start_python("print(input().upper())")
+    process.send_stdin("hi\n")
+    assert process.wait().stdout == "HI\n"
+    assert [chunk.text for chunk in box.stream_python("print('a')")] == ["a\n"]
+    session = box.session("work")
+    assert session.start("cd /tmp").wait().ok
+    assert [chunk.text for chunk in session.stream("pwd")] == ["/tmp\n"]
+    assert session.start_python("x = 20").wait().ok
+    assert [chunk.text for chunk in session.stream_python("x + 1")] == ["21\n"]
+    assert session.python("x + 2", on_stdout=lambda text: None).stdout == "22\n"
+
+
+def test_a_command_that_cannot_start_is_an_error_of_its_handle(box):
+    with pytest.raises(ValueError):
+        box.start("true", env={"A=B": "x"}).wait()
+    with pytest.raises(ValueError):
+        list(box.stream("true", env={"A=B": "x"}))
+
+
+def test_a_handle_outlives_its_closed_sandbox():
+    with Sandbox() as box:
+        process = box.start("read line; echo got $line")
+    process.send_stdin("it\n")
+    assert process.wait().stdout == "got it\n"
+
+
+def test_async_callbacks_streams_and_handles():
+    async def work(box):
+        seen = []
+
+        async def keep(text):
+            seen.append(text)
+
+        result = await box.bash("echo a; echo b >&2", on_stdout=keep, on_stderr=seen.append)
+        assert result.ok and sorted(seen) == ["a\n", "b\n"]
+        assert [chunk.text async for chunk in box.stream("echo out")] == ["out\n"]
+        process = await box.start("cat")
+        await process.send_stdin("x" * 200_000)
+        process.close_stdin()
+        assert len(await process.stdout.read()) == 200_000
+        assert (await process.wait()).exit_code == 0
+        async with await box.start("sleep 1000", timeout=25) as process:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(process.wait(), 0.01)
+            assert process.running, "a cancelled wait does not kill"
+        assert (await process.wait()).exit_code == 137
+        session = box.session("work")
+        await session.python("x = 20")
+        assert [chunk.text async for chunk in session.stream_python("x + 1")] == ["21\n"]
+
+    run_async(work)
+
+
+def test_a_slow_async_reader_stops_the_command():
+    async def main():
+        finished = asyncio.Event()
+
+        async def done() -> None:
+            finished.set()
+
+        async with AsyncSandbox(tools=[done]) as box:
+            stream = box.stream("head -c 1000000 /dev/zero; tool done {} > /dev/null")
+            read = len((await stream.__anext__()).data)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(finished.wait(), 0.3)
+            async for chunk in stream:
+                read += len(chunk.data)
+        assert finished.is_set() and read == 1_000_000
+
+    asyncio.run(main())
+
+
+def test_cancelling_an_async_stream_kills_its_command():
+    async def work(box):
+        seen = asyncio.Event()
+
+        async def read():
+            async for _ in box.stream("echo one; sleep 1000", timeout=25):
+                seen.set()
+
+        task = asyncio.ensure_future(read())
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await box.history(1))[0].exit_code == 137
+
+    run_async(work)
+
+
+def test_a_cancelled_call_with_callbacks_kills_its_command():
+    async def work(box):
+        seen = asyncio.Event()
+        task = asyncio.ensure_future(box.bash("echo one; sleep 1000", timeout=25, on_stdout=lambda text: seen.set()))
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await box.history(1))[0].exit_code == 137
+
+    run_async(work)
