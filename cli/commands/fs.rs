@@ -36,7 +36,7 @@ fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result
 }
 
 /// An absolute path of the sandbox, without `.` in it.
-fn guest(path: &str) -> String {
+pub(super) fn guest(path: &str) -> String {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{HOME}/{path}") };
     let names: Vec<&str> = whole.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     format!("/{}", names.join("/"))
