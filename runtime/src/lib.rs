@@ -25,7 +25,6 @@ mod sandbox;
 mod tools;
 mod vfs;
 mod wasi;
-mod zip;
 
 pub use error::Error;
 pub use guests::PYTHON_LICENSES as LICENSES;
