@@ -20,6 +20,9 @@ const MAX_INTERPRETERS: usize = 4;
 /// How much of a script is looked at for its `#!` line, as on Linux.
 const SHEBANG_BYTES: usize = 256;
 
+/// A guest module, and the program of it that is meant.
+type Program = (&'static guests::Guest, &'static str);
+
 /// Why the calling process ends when it becomes another program. What cannot be run is an errno, while there is still somebody
 /// to tell.
 pub(crate) fn exec(tree: &Tree, request: Request) -> Result<Ended, Fault> {
@@ -39,12 +42,7 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
         let name = std::str::from_utf8(&path).map_err(|_| Errno::NOENT)?;
         let (node, _) = tree.view.find(ROOT_NODE, name, Last::Follow)?;
         match tree.view.thing(node) {
-            Some(Thing::Program(guest)) => {
-                let paused = tree.meter.pause();
-                let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
-                drop(paused);
-                return Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }));
-            }
+            Some(&Thing::Program(guest, program)) => return started(tree, request, (guest, program), args),
             Some(_) => return Err(Errno::ACCES.into()),
             None => {}
         }
@@ -54,7 +52,11 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
         }
         let mut head = [0; SHEBANG_BYTES];
         let length = tree.view.read(node, 0, &mut head)?;
-        let (interpreter, argument) = shebang(head.get(..length).unwrap_or_default()).ok_or(Errno::NOEXEC)?;
+        let head = head.get(..length).unwrap_or_default();
+        if let Some(program) = abi::program::named(head) {
+            return started(tree, request, original(tree, program)?, args);
+        }
+        let (interpreter, argument) = shebang(head).ok_or(Errno::NOEXEC)?;
         let mut new_args = vec![interpreter.to_vec()];
         new_args.extend(argument.map(<[u8]>::to_vec));
         new_args.push(path);
@@ -63,6 +65,25 @@ pub(crate) fn find(tree: &Tree, request: &Request) -> Result<(Prepared, Start), 
         args = new_args;
     }
     Err(Errno::LOOP.into())
+}
+
+fn started(tree: &Tree, request: &Request, (guest, program): Program, args: Vec<Vec<u8>>) -> Result<(Prepared, Start), Fault> {
+    let paused = tree.meter.pause();
+    let prepared = tree.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
+    drop(paused);
+    // Only a module with many programs asks which of them it is.
+    let args = if std::ptr::eq(guest, &guests::SHELL) { abi::program::arguments(program, args) } else { args };
+    Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }))
+}
+
+// The program that a copied file names, if this sandbox has it.
+fn original(tree: &Tree, name: &str) -> Result<Program, Errno> {
+    let path = format!("/usr/bin/{name}");
+    let (node, _) = tree.view.find(ROOT_NODE, &path, Last::Follow).map_err(|_| Errno::NOEXEC)?;
+    match tree.view.thing(node) {
+        Some(&Thing::Program(guest, program)) => Ok((guest, program)),
+        _ => Err(Errno::NOEXEC),
+    }
 }
 
 // `#! interpreter [one argument]`, as the kernel reads it.

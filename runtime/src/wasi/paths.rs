@@ -108,7 +108,7 @@ fn open_file(call: &Call<'_>, base: Node, text: &str, flags: OpenFlags) -> Resul
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if writable => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
-        Some(Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
+        Some(Thing::Program(..) | Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
         Some(Thing::Process(file)) => Object::Bytes(proc_file(call, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None => {
@@ -157,7 +157,7 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
     let state = &*call.state;
     let meter = &state.tree.meter;
     match file {
-        ProcFile::Cmdline => zero_terminated(&state.args),
+        ProcFile::Cmdline => zero_terminated(abi::program::meant(&state.args).1),
         ProcFile::Environ => zero_terminated(&state.env),
         ProcFile::Comm => format!("{}\n", command_name(state)).into_bytes(),
         ProcFile::Stat => {
@@ -190,7 +190,7 @@ fn proc_file(call: &Call<'_>, file: ProcFile) -> Vec<u8> {
 
 // As the kernel keeps it: the program's last name, cut at 15 bytes.
 fn command_name(state: &State) -> String {
-    let path = state.args.first().map_or(&b"?"[..], Vec::as_slice);
+    let path = abi::program::meant(&state.args).1.first().map_or(&b"?"[..], Vec::as_slice);
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(name.get(..15).unwrap_or(name)).into_owned()
 }
