@@ -14,7 +14,7 @@ use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use ignore::overrides::Override;
 
 use super::messages::described;
-use super::options::{Binary, Boundary, Case, Decoding, Engine, Mode, Options};
+use super::options::{Binary, Boundary, Case, Color, Decoding, Engine, Mode, Options};
 use super::perl::Perl;
 use super::walk::Haystack;
 use super::{Output, Settled};
@@ -298,6 +298,9 @@ fn lines(options: &Options, settled: &Settled, output: Output) -> Standard<Outpu
 }
 
 pub(super) fn colors(options: &Options) -> ColorSpecs {
+    if options.color == Color::Never {
+        return ColorSpecs::default();
+    }
     let mut specs = grep_printer::default_color_specs();
     specs.extend(options.colors.iter().cloned());
     ColorSpecs::new(&specs)

@@ -99,19 +99,25 @@ impl<'a> Walk<'a> {
     }
 
     fn paths(&mut self, builder: &WalkBuilder, paths: &[PathBuf]) {
-        for (path, mut rules) in paths.iter().zip(builder.build_matchers()) {
-            if !self.root(path, &mut rules) {
+        // What is ignored is asked only in directories: a file that is named is searched.
+        let mut rules = Vec::new();
+        for (index, path) in paths.iter().enumerate() {
+            if rules.is_empty() && path.is_dir() {
+                rules = builder.build_matchers();
+            }
+            if !self.root(path, rules.get_mut(index)) {
                 break;
             }
         }
     }
 
-    fn root(&mut self, path: &Path, rules: &mut IncrementalIgnore) -> bool {
+    fn root(&mut self, path: &Path, rules: Option<&mut IncrementalIgnore>) -> bool {
         if path.as_os_str() == "-" {
             return (self.each)(Haystack { path: path.to_owned(), explicit: true });
         }
         match fs::metadata(path) {
             Ok(data) if data.is_dir() => {
+                let Some(rules) = rules else { return true };
                 let Ok(stat) = sys::stat(path, true) else { return true };
                 self.directory(path, Path::new(""), rules, &mut vec![(stat.dev, stat.ino, path.to_owned())])
             }
