@@ -192,10 +192,9 @@ fn end_at(bytes: &[u8], at: usize) -> Option<End> {
     if usize::from(comment) != end.0.len() || disk != first_disk || here != count {
         return None;
     }
-    if count == u16::MAX || size == u32::MAX || start == u32::MAX {
-        if let Some(end) = large_end(bytes, at) {
-            return Some(end);
-        }
+    let elsewhere = count == u16::MAX || size == u32::MAX || start == u32::MAX;
+    if elsewhere && let Some(end) = large_end(bytes, at) {
+        return Some(end);
     }
     if disk != 0 {
         return None;

@@ -25,7 +25,7 @@ use crate::io::Input;
 #[derive(Debug)]
 enum Pattern {
     Automata(RegexMatcher),
-    Perl(Perl),
+    Perl(Box<Perl>),
 }
 
 enum Printer {
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
     fn read(&mut self, path: &Path, from: &mut dyn Read) -> io::Result<Found> {
         match &self.pattern {
             Pattern::Automata(matcher) => read(matcher, &mut self.searcher, &mut self.printer, path, from),
-            Pattern::Perl(matcher) => read(matcher, &mut self.searcher, &mut self.printer, path, from),
+            Pattern::Perl(matcher) => read(&**matcher, &mut self.searcher, &mut self.printer, path, from),
         }
     }
 }
@@ -172,9 +172,9 @@ fn pattern(options: &Options, patterns: &[String]) -> Result<Pattern, String> {
             }
             format!("{error}\n\nConsider enabling PCRE2 with the --pcre2 flag, which can handle backreferences\nand look-around.")
         }),
-        Engine::Perl => Perl::new(patterns, options).map(Pattern::Perl),
+        Engine::Perl => Perl::new(patterns, options).map(Box::new).map(Pattern::Perl),
         Engine::Auto => automata(options, patterns).or_else(|automata_error| {
-            let perl = Perl::new(patterns, options).map(Pattern::Perl);
+            let perl = Perl::new(patterns, options).map(Box::new).map(Pattern::Perl);
             let line = "~".repeat(79);
             perl.map_err(|error| {
                 format!(
