@@ -243,14 +243,22 @@ fn a_statement_that_changes_a_guarded_table_is_found() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 17] = [
+const DIRECTIONS: [(&str, &[&str]); 18] = [
     ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime"]),
     ("sandlite-python", &["sandlite", "sandlite-runtime"]),
     (
         "sandlite-runtime",
-        &["sandlite-abi", "sandlite-guests", "sandlite-image", "sandlite-presets", "sandlite-probes", "sqlite-fs"],
+        &[
+            "sandlite-abi",
+            "sandlite-guests",
+            "sandlite-image",
+            "sandlite-presets",
+            "sandlite-probes",
+            "sandlite-zip",
+            "sqlite-fs",
+        ],
     ),
     ("sqlite-fs", &[]),
     ("sandlite-presets", &[]),
@@ -265,7 +273,11 @@ const DIRECTIONS: [(&str, &[&str]); 17] = [
         "sandlite-shell",
         &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys", "sandlite-utilities"],
     ),
-    ("sandlite-utilities", &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys"]),
+    (
+        "sandlite-utilities",
+        &["sandlite-abi", "sandlite-common", "sandlite-pattern", "sandlite-posix-regex", "sandlite-sys", "sandlite-zip"],
+    ),
+    ("sandlite-zip", &[]),
     ("sandlite-probes", &[]),
 ];
 

@@ -44,7 +44,6 @@ mod tools;
 mod versions;
 mod vfs;
 mod wasi;
-mod zip;
 
 pub use cancel::Cancel;
 pub use defaults::HOME;

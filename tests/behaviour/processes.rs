@@ -1,6 +1,8 @@
 //! Processes, pipes and signals are real.
 
-use super::{bash, check, sandbox};
+use runtime::Sandbox;
+
+use super::{bash, check, host, sandbox};
 
 // Whoever reads a command's output waits for these as well, outside.
 #[test]
@@ -91,4 +93,32 @@ fn the_name_of_a_pipe_stays_and_its_bytes_do_not() {
 #[test]
 fn who_waits_at_a_pipe_with_a_name_can_be_ended() {
     assert_eq!(bash("mkfifo p; timeout 0.1 cat p; echo $?").stdout, b"124\n");
+}
+
+// The file of a program names it, so that a copy is the same program in every sandbox.
+#[test]
+fn a_program_runs_through_links_and_copies() {
+    let first = sandbox();
+    let program = first.fs().read("/bin/tr").unwrap();
+    assert_eq!(program, b"\x7fSANDLITE\0tr\n");
+    let second = Sandbox::builder().host(host()).file("/work/upper", program).open().unwrap();
+    let output = second.bash("chmod +x /work/upper; echo copied | /work/upper a-z A-Z; file -b /bin/tr /work/upper").unwrap();
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stdout).as_ref(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        ("COPIED\nSandlite program, tr\nSandlite program, tr\n", "")
+    );
+    check("ln -s /bin/cat l; ./l /proc/self/cmdline | tr '\\0' ' '; ./l /proc/self/comm", "./l /proc/self/cmdline l\n");
+    check("ln -s /bin/python3 p; ./p -c 'print(6 * 7)'", "42\n");
+    check(
+        r#"ln -s /bin/echo say; python3 -c 'import subprocess; subprocess.run(["./say", "hi"]); print(subprocess.getoutput("./say there"))'"#,
+        "hi\nthere\n",
+    );
+}
+
+#[test]
+fn a_file_that_names_no_program_cannot_be_executed() {
+    let output = bash(r"printf '\177SANDLITE\0nosuch\n' > x; chmod +x x; ./x; echo $?; env ./x; echo $?; ln /bin/ls y; echo $?");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "126\n126\n1\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("bash: line 1: ./x: cannot execute binary file: Exec format error\n"), "{stderr}");
 }

@@ -16,7 +16,7 @@ use crate::run::{cargo, output, root, run as run_program, step, target};
 const TARGET: &str = "wasm32-wasip1";
 
 /// What the modules are made from: any change here is a rebuild.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "guests/abi",
     "guests/common",
     "guests/image",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 8] = [
     "guests/shell",
     "guests/sys",
     "guests/utilities",
+    "guests/zip",
 ];
 
 /// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.

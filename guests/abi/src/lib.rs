@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(target_arch = "wasm32")]
 pub mod calls;
 pub mod errno;
+pub mod program;
 mod signal;
 pub mod spawn;
 pub mod stat;

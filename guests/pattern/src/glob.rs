@@ -64,7 +64,11 @@ pub fn glob<D: Directories + ?Sized>(pieces: &[Piece<'_>], directories: &mut D, 
     if !may_be_pattern(pieces, options.extglob) {
         return None;
     }
-    let components = components(pieces, options);
+    let mut components = components(pieces, options);
+    // Of the slashes at the end one is kept, of all others every one.
+    if let Some(last) = components.last_mut() {
+        last.slashes.truncate(1);
+    }
     if components.iter().all(|component| component.pattern.is_none()) {
         return None;
     }

@@ -10,8 +10,33 @@ use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::{Attributes, Value};
 use crate::syntax::Parser;
 
+/// Every long option that bash has, in its order.
+const LONG_OPTIONS: &[&str] = &[
+    "debug",
+    "debugger",
+    "dump-po-strings",
+    "dump-strings",
+    "help",
+    "init-file",
+    "login",
+    "noediting",
+    "noprofile",
+    "norc",
+    "posix",
+    "pretty-print",
+    "rcfile",
+    "restricted",
+    "verbose",
+    "version",
+];
+
 fn usage(own: &str) -> String {
-    format!("Usage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n")
+    let long: String = LONG_OPTIONS.iter().map(|name| format!("\t--{name}\n")).collect();
+    format!(
+        "Usage:\t{own} [GNU long option] [option] ...\n\t{own} [GNU long option] [option] script-file ...\n\
+         GNU long options:\n{long}Shell options:\n\
+         \t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
+    )
 }
 
 /// What the command line asks for.
@@ -361,6 +386,11 @@ impl Shell {
         self.directory = named.unwrap_or(physical);
         let directory = self.directory.clone();
         self.set_plain("PWD", directory);
+        let is_directory =
+            |path: &str| sys::stat(Path::new(&crate::exec::os(path)), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR);
+        if self.get("OLDPWD").is_some_and(|old| !is_directory(&old)) {
+            self.variables.unset("OLDPWD");
+        }
         for name in ["PWD", "OLDPWD"] {
             let variable = self.variables.entry(name);
             variable.attributes = variable.attributes.with(Attributes::EXPORT);

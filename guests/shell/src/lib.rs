@@ -26,11 +26,14 @@ use std::ffi::OsString;
 pub use common::bytes;
 pub use prepared::prepare;
 
-/// Runs the program that `args[0]` names: the shell, or a utility.
+/// Runs the program that the arguments are for: the shell, or a utility.
 #[must_use]
-pub fn run_by_name(args: Vec<OsString>) -> i32 {
-    let own = args.first().map(|name| exec::from_os(name)).unwrap_or_default();
-    let base: &'static str = own.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned().leak();
+pub fn run_by_name(mut args: Vec<OsString>) -> i32 {
+    let bytes: Vec<&[u8]> = args.iter().map(|arg| arg.as_encoded_bytes()).collect();
+    let (base, given) = abi::program::meant(&bytes);
+    let added = bytes.len() - given.len();
+    args.drain(..added);
+    let base: &'static str = base.leak();
     sys::memory::set_name(base);
     if let Some(utility) = utility(base) {
         if let Some(answer) = about(base, &args) {

@@ -175,8 +175,8 @@ pub struct Shell {
     pub limits: Vec<(char, Limit)>,
     /// When the shell started, in nanoseconds since 1970.
     pub started: i128,
-    /// The EXIT trap is running or has run.
-    pub exiting: bool,
+    /// The status with which the EXIT trap was entered.
+    pub exiting: Option<i32>,
     /// Just forked for one command of a pipeline or for the background.
     pub fresh_child: bool,
     /// `set` has changed the positional parameters: a sourced file's changes then stay.
@@ -248,7 +248,7 @@ impl Shell {
             signals_seen: 0,
             limits: Vec::new(),
             started: 0,
-            exiting: false,
+            exiting: None,
             fresh_child: false,
             positional_set: false,
             waited: 0,

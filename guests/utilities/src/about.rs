@@ -20,7 +20,6 @@ const HELP: &[(&str, &str)] = &[
     ("nawk", include_str!("../help/awk.txt")),
     ("patch", include_str!("../help/patch.txt")),
     ("rev", include_str!("../help/rev.txt")),
-    ("rg", include_str!("../help/rg.txt")),
     ("sandlite-decoder", include_str!("../help/sandlite-decoder.txt")),
     ("strings", include_str!("../help/strings.txt")),
     ("tar", include_str!("../help/tar.txt")),
@@ -34,7 +33,7 @@ const HELP: &[(&str, &str)] = &[
 ];
 
 /// Those of them that answer `--version` themselves.
-const VERSIONED: &[&str] = &["awk", "gawk", "mawk", "nawk", "rg", "tar", "tree"];
+const VERSIONED: &[&str] = &["awk", "gawk", "mawk", "nawk", "tar", "tree"];
 
 /// What `NAME --help` or `NAME --version` prints; `None` when something else is asked, or the utility answers itself.
 #[must_use]

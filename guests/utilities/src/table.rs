@@ -116,6 +116,7 @@ programs! {
     "pwd" => files::pwd::pwd,
     "readlink" => files::paths::readlink,
     "realpath" => files::paths::realpath,
+    "reset" => process::tput::reset,
     "rev" => text::rev::rev,
     "rg" => text::rg::rg,
     "rm" => files::rm::main,

@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use sqlite_fs::NewFile;
 
 use super::{Host, cache};
+use crate::Error;
 use crate::vfs::{Fixed, Part};
-use crate::{Error, zip};
 
 /// What Matplotlib reads, one file after the other.
 const DATA: &str = "matplotlib.data";
@@ -106,22 +106,22 @@ impl Installed {
 // The files of an installation: names and contents.
 fn taken(wheel: &Path, bytes: &[u8]) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let damaged = |reason: String| Error::Invalid(format!("`{}` cannot be unpacked: {reason}", wheel.display()));
-    let entries = zip::entries(bytes).map_err(damaged)?;
+    let entries = zip::entries(bytes).map_err(|error| damaged(error.to_string()))?;
     let content = |name: &str| {
-        let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| damaged(format!("it has no `{name}`")))?;
-        entry.content(bytes, MAX_FILE_BYTES).map_err(|reason| damaged(format!("`{name}`: {reason}")))
+        let entry =
+            entries.iter().find(|entry| entry.name == name.as_bytes()).ok_or_else(|| damaged(format!("it has no `{name}`")))?;
+        entry.content(MAX_FILE_BYTES).map_err(|reason| damaged(format!("`{name}`: {reason}")))
     };
     let file = |name: &str| pinned(name, wheel, content(&format!("{}{name}", scientific::FILES_DIRECTORY))?);
     let (module, library) = (file(scientific::MODULE)?, file(scientific::LIBRARY)?);
     let (index, data) = matplotlib_data(&library).map_err(damaged)?;
     let mut licenses = Vec::new();
-    for entry in &entries {
-        let Some(name) = entry.name.strip_prefix(scientific::LICENSES_DIRECTORY).and_then(|name| name.strip_suffix(".txt"))
-        else {
+    for path in entries.iter().filter_map(|entry| std::str::from_utf8(entry.name).ok()) {
+        let Some(name) = path.strip_prefix(scientific::LICENSES_DIRECTORY).and_then(|name| name.strip_suffix(".txt")) else {
             continue;
         };
         licenses.extend_from_slice(format!("## {name}\n\n").as_bytes());
-        licenses.extend_from_slice(&content(entry.name)?);
+        licenses.extend_from_slice(&content(path)?);
         licenses.push(b'\n');
     }
     Ok(vec![
@@ -134,16 +134,19 @@ fn taken(wheel: &Path, bytes: &[u8]) -> Result<Vec<(&'static str, Vec<u8>)>, Err
 }
 
 fn matplotlib_data(library: &[u8]) -> Result<(String, Vec<u8>), String> {
-    let entries = zip::entries(library)?;
-    let packed = entries.iter().find(|entry| entry.name == scientific::MATPLOTLIB_DATA).ok_or("it has no Matplotlib")?;
-    let packed = packed.content(library, MAX_FILE_BYTES)?;
+    let damaged = |error: zip::Error| error.to_string();
+    let entries = zip::entries(library).map_err(damaged)?;
+    let named = |entry: &&zip::Entry<'_>| entry.name == scientific::MATPLOTLIB_DATA.as_bytes();
+    let packed = entries.iter().find(named).ok_or("it has no Matplotlib")?;
+    let packed = packed.content(MAX_FILE_BYTES).map_err(damaged)?;
     let (mut index, mut data) = (String::new(), Vec::new());
-    for entry in zip::entries(&packed)? {
-        if entry.name.ends_with('/') {
+    for entry in zip::entries(&packed).map_err(damaged)? {
+        if entry.name.ends_with(b"/") {
             continue;
         }
-        let content = entry.content(&packed, MAX_FILE_BYTES)?;
-        index.push_str(&format!("{} {}\n", content.len(), entry.name));
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?;
+        let content = entry.content(MAX_FILE_BYTES).map_err(damaged)?;
+        index.push_str(&format!("{} {name}\n", content.len()));
         data.extend_from_slice(&content);
     }
     Ok((index, data))

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record};
-use crate::zip;
 
 /// Largest wheel file.
 pub(super) const MAX_WHEEL_BYTES: usize = 64 << 20;
@@ -260,15 +259,15 @@ fn find<'a>(files: &'a [File], name: &str) -> Option<&'a [u8]> {
 }
 
 fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
-    let entries = zip::entries(bytes)?;
+    let entries = zip::entries(bytes).map_err(|error| error.to_string())?;
     if entries.len() > MAX_FILES {
         return Err(format!("it has {} files, and {MAX_FILES} are allowed", entries.len()));
     }
     let (mut files, mut seen, mut left) = (Vec::new(), HashSet::new(), MAX_CONTENT_BYTES);
     for entry in entries {
-        let name = entry.name.to_owned();
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?.to_owned();
         check_name(&name)?;
-        if entry.is_symlink {
+        if entry.is_symlink() {
             return Err(format!("`{name}` is a symbolic link"));
         }
         if name.ends_with('/') {
@@ -277,7 +276,7 @@ fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
         if !seen.insert(name.clone()) {
             return Err(format!("`{name}` is there twice"));
         }
-        let content = entry.content(bytes, left).map_err(|reason| format!("`{name}` cannot be unpacked: {reason}"))?;
+        let content = entry.content(left).map_err(|reason| format!("`{name}` cannot be unpacked: {reason}"))?;
         left -= content.len();
         files.push(File { name, content });
     }

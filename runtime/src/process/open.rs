@@ -116,7 +116,7 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if how.write => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
-        Some(Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
+        Some(Thing::Program(..) | Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
         Some(Thing::Process(file)) => Object::Bytes(proc_files::content(state, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None => {

@@ -8,7 +8,7 @@ use crate::vfs::ProcFile;
 pub(super) fn content(state: &State, file: ProcFile) -> Vec<u8> {
     let meter = &state.job.meter;
     match file {
-        ProcFile::Cmdline => zero_terminated(&state.args),
+        ProcFile::Cmdline => zero_terminated(abi::program::meant(&state.args).1),
         ProcFile::Environ => zero_terminated(&state.env),
         ProcFile::Comm => format!("{}\n", command_name(state)).into_bytes(),
         ProcFile::Stat => {
@@ -41,7 +41,7 @@ pub(super) fn content(state: &State, file: ProcFile) -> Vec<u8> {
 
 // As the kernel keeps it: the program's last name, cut at 15 bytes.
 fn command_name(state: &State) -> String {
-    let path = state.args.first().map_or(&b"?"[..], Vec::as_slice);
+    let path = abi::program::meant(&state.args).1.first().map_or(&b"?"[..], Vec::as_slice);
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(name.get(..15).unwrap_or(name)).into_owned()
 }

@@ -20,6 +20,9 @@ const MAX_INTERPRETERS: usize = 4;
 /// How much of a script is looked at for its `#!` line, as on Linux.
 const SHEBANG_BYTES: usize = 256;
 
+/// A guest module, and the program of it that is meant.
+type Program = (&'static guests::Guest, &'static str);
+
 /// Why the calling process ends when it becomes another program. What cannot be run is an errno, while there is still somebody
 /// to tell.
 pub(crate) fn exec(job: &Job, request: Request) -> Result<Ended, Fault> {
@@ -39,14 +42,9 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
         let name = std::str::from_utf8(&path).map_err(|_| Errno::NOENT)?;
         let (node, _) = job.view.find(ROOT_NODE, name, Last::Follow)?;
         match job.view.thing(node) {
-            Some(Thing::Program(guest)) => {
-                if let Some(words) = as_tool(job, name, &args) {
-                    args = words;
-                }
-                let paused = job.meter.pause();
-                let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
-                drop(paused);
-                return Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }));
+            Some(&Thing::Program(guest, program)) => {
+                let args = as_tool(job, name, &args).unwrap_or(args);
+                return started(job, request, (guest, program), args);
             }
             Some(_) => return Err(Errno::ACCES.into()),
             None => {}
@@ -57,7 +55,11 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
         }
         let mut head = [0; SHEBANG_BYTES];
         let length = job.view.read(node, 0, &mut head)?;
-        let (interpreter, argument) = shebang(head.get(..length).unwrap_or_default()).ok_or(Errno::NOEXEC)?;
+        let head = head.get(..length).unwrap_or_default();
+        if let Some(program) = abi::program::named(head) {
+            return started(job, request, original(job, program)?, args);
+        }
+        let (interpreter, argument) = shebang(head).ok_or(Errno::NOEXEC)?;
         let mut new_args = vec![interpreter.to_vec()];
         new_args.extend(argument.map(<[u8]>::to_vec));
         new_args.push(path);
@@ -74,6 +76,25 @@ fn as_tool(job: &Job, path: &str, args: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let words: Vec<_> = args.iter().skip(1).map(|word| String::from_utf8_lossy(word)).collect();
     let words = serde_json::to_string(&words).ok()?;
     Some(vec![TOOL.into(), name.into(), words.into_bytes()])
+}
+
+fn started(job: &Job, request: &Request, (guest, program): Program, args: Vec<Vec<u8>>) -> Result<(Prepared, Start), Fault> {
+    let paused = job.meter.pause();
+    let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
+    drop(paused);
+    // Only a module with many programs asks which of them it is.
+    let args = if std::ptr::eq(guest, &guests::SHELL) { abi::program::arguments(program, args) } else { args };
+    Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }))
+}
+
+// The program that a copied file names, if this sandbox has it.
+fn original(job: &Job, name: &str) -> Result<Program, Errno> {
+    let path = format!("/usr/bin/{name}");
+    let (node, _) = job.view.find(ROOT_NODE, &path, Last::Follow).map_err(|_| Errno::NOEXEC)?;
+    match job.view.thing(node) {
+        Some(&Thing::Program(guest, program)) => Ok((guest, program)),
+        _ => Err(Errno::NOEXEC),
+    }
 }
 
 // `#! interpreter [one argument]`, as the kernel reads it.

@@ -23,8 +23,8 @@ pub(crate) enum Thing {
     Directory(BTreeMap<&'static str, FixedId>),
     /// The directory of the calling process's descriptors.
     Descriptors,
-    /// A program that a guest module holds.
-    Program(&'static guests::Guest),
+    /// A program that a guest module holds, and its name.
+    Program(&'static guests::Guest, &'static str),
     /// A device.
     Device(Device),
     /// The controlling terminal, which no process here has.
@@ -104,7 +104,7 @@ impl Fixed {
         let usr = world.directory(Self::ROOT, "usr");
         let bin = world.directory(usr, "bin");
         for (program, guest) in guests::programs() {
-            world.add(bin, program, Thing::Program(guest));
+            world.add(bin, program, Thing::Program(guest, program));
         }
         for (name, target) in [("bin", "usr/bin"), ("sbin", "usr/bin"), ("lib", "usr/lib")] {
             world.add(Self::ROOT, name, Thing::Link(target));
@@ -211,7 +211,7 @@ impl Fixed {
     pub(crate) fn stat(&self, id: FixedId) -> Stat {
         let (mode, size) = match self.thing(id) {
             Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 4096),
-            Thing::Program(_) => (S_IFREG | 0o755, 0),
+            Thing::Program(_, name) => (S_IFREG | 0o755, abi::program::file(name).len() as u64),
             Thing::Device(_) | Thing::Standard(_) | Thing::Terminal => (S_IFCHR | 0o666, 0),
             Thing::Text(text) => (S_IFREG | 0o644, text.len() as u64),
             Thing::Library(bytes) => (S_IFREG | 0o644, bytes.len() as u64),
@@ -224,11 +224,15 @@ impl Fixed {
 
     /// Reads from a file that is the same for everybody. What a device or a file about a process says depends on who reads.
     pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        let program;
         let bytes = match self.thing(id) {
             Thing::Library(bytes) => bytes,
             Thing::Text(text) => text.as_bytes(),
             Thing::Installed(part) => return Ok(part.read(offset, buffer)),
-            Thing::Program(_) => return Ok(0),
+            Thing::Program(_, name) => {
+                program = abi::program::file(name);
+                &program
+            }
             Thing::Directory(_) | Thing::Descriptors => return Err(FsError::IsDirectory),
             Thing::Device(_) | Thing::Terminal | Thing::Standard(_) | Thing::Process(_) | Thing::Link(_) => {
                 return Err(FsError::Invalid);

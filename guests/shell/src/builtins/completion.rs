@@ -38,7 +38,8 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     for (letter, value) in &options {
         text.push_str(&format!("-{letter} "));
         if "oAGWFCXPS".contains(*letter) {
-            let quoted = if crate::quote::has_special(value) { crate::quote::single(value) } else { value.clone() };
+            let always = "GWCXPS".contains(*letter);
+            let quoted = if always || crate::quote::has_special(value) { crate::quote::single(value) } else { value.clone() };
             text.push_str(&format!("{quoted} "));
         }
     }

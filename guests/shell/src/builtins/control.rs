@@ -78,7 +78,8 @@ pub(super) fn exit(shell: &mut Shell, args: &[String]) -> Done {
     if shell.wants_help(args) {
         return Ok(2);
     }
-    let default = shell.status;
+    let in_exit_trap = shell.traps.running.contains(&Event::EXIT);
+    let default = shell.exiting.filter(|_| in_exit_trap).unwrap_or(shell.status);
     Err(Flow::Exit(status_operand(shell, args, default)?))
 }
 
@@ -275,22 +276,21 @@ pub fn exec(shell: &mut Shell, args: &[String]) -> Done {
     if clear {
         shell.clear_exports();
     }
-    if let Some(path) = shell.find_program(&name)
-        && let (Some(first), Some(shown)) = (command.first_mut(), shown)
-    {
-        *first = shown.clone();
-        shell.hashed.insert(shown, (path, 0));
+    let path = shell.find_program(&name);
+    if let (Some(first), Some(shown)) = (command.first_mut(), shown) {
+        *first = shown;
     }
-    if shell.find_program(&name).is_none() && !name.contains('/') {
+    if path.is_none() && !name.contains('/') {
         shell.complain(format_args!("exec: {name}: not found"));
         return if shell.shopt(ShoptOption::ExecFail) || shell.interactive { Ok(127) } else { Err(Flow::Exit(127)) };
     }
     shell.leave_session();
     shell.prepare_for_exec();
-    let status = match shell.launch(&command, true) {
-        Ok(_) => 0,
-        Err(status) => status,
+    let launched = match path {
+        Some(path) => shell.launch_file(&path, &command, true),
+        None => Err(shell.refuse_missing_program(&name)),
     };
+    let status = launched.map_or_else(|status| status, |_| 0);
     if shell.shopt(ShoptOption::ExecFail) || shell.interactive {
         return Ok(status);
     }

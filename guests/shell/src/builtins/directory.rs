@@ -48,6 +48,39 @@ fn is_directory(path: &str) -> bool {
     sys::stat(Path::new(&crate::exec::os(path)), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR)
 }
 
+/// Links that lead to links; Linux stops at the same number.
+const MAX_LINKS: usize = 40;
+
+/// `path` from `base` without links; `None` when there are too many of them, or `..` follows what is no directory.
+fn resolved(base: &str, path: &str) -> Option<String> {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
+    let mut left: Vec<String> = whole.split('/').rev().map(str::to_owned).collect();
+    let (mut parts, mut links) = (Vec::<String>::new(), 0);
+    while let Some(part) = left.pop() {
+        match part.as_str() {
+            "" | "." => continue,
+            ".." if parts.is_empty() || is_directory(&format!("/{}", parts.join("/"))) => {
+                parts.pop();
+                continue;
+            }
+            ".." => return None,
+            _ => parts.push(part),
+        }
+        let Ok(target) = std::fs::read_link(crate::exec::os(&format!("/{}", parts.join("/")))) else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        let target = crate::exec::from_os(target.as_os_str());
+        parts.pop();
+        if target.starts_with('/') {
+            parts.clear();
+        }
+        left.extend(target.split('/').rev().map(str::to_owned));
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
 /// Makes a directory the working one. In WebAssembly that is the C library's affair, which asks nobody whether it may be searched.
 fn enter(path: &str) -> std::io::Result<()> {
     let path = crate::exec::os(path);
@@ -62,7 +95,9 @@ impl Shell {
         // A `..` takes away only what is there: bash then lets the system say what is wrong.
         let physical = physical || !steps_exist(&self.directory, path);
         let logical = normalize(&self.directory, path);
-        let target = if physical { path.to_owned() } else { logical.clone() };
+        // The C library of WebAssembly keeps the name by which a directory was entered.
+        let real = physical.then(|| resolved(&self.directory, path)).flatten();
+        let target = if physical { real.unwrap_or_else(|| path.to_owned()) } else { logical.clone() };
         if path.is_empty() {
             return Ok(());
         }

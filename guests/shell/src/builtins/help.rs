@@ -136,7 +136,7 @@ pub(super) fn help(shell: &mut Shell, args: &[String]) -> Done {
         shell.write(&text);
         return Ok(0);
     }
-    let mut status = 0;
+    let mut any = false;
     for operand in operands {
         let pattern = Pattern::compile(&[(operand.as_str(), false)], Flags::default());
         let mut found = false;
@@ -149,12 +149,13 @@ pub(super) fn help(shell: &mut Shell, args: &[String]) -> Done {
             };
             shell.write(&text);
         }
-        if !found {
-            shell.complain(format_args!(
-                "help: no help topics match `{operand}'.  Try `help help' or `man -k {operand}' or `info {operand}'."
-            ));
-            status = 1;
-        }
+        any |= found;
     }
-    Ok(status)
+    // One topic that is there makes up for all that are not.
+    if !any && let Some(operand) = operands.last() {
+        shell.complain(format_args!(
+            "help: no help topics match `{operand}'.  Try `help help' or `man -k {operand}' or `info {operand}'."
+        ));
+    }
+    Ok(i32::from(!any))
 }

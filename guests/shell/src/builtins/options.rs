@@ -135,7 +135,8 @@ pub(super) fn shopt(shell: &mut Shell, args: &[String]) -> Done {
         let Some(option) = known else {
             let kind = if of_set { "option" } else { "shell option" };
             shell.complain(format_args!("shopt: {name}: invalid {kind} name"));
-            status = 1;
+            // As bash does, whether or not it means to.
+            status = if of_set && (set || unset) { status } else { 1 };
             continue;
         };
         if set || unset {

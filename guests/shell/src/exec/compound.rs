@@ -157,6 +157,11 @@ impl Shell {
         let values = self.expand_list(words)?;
         let result = self.looping(|shell, status| {
             let mut rounds = 0;
+            let assigns = !values.is_empty() && !shell.is_reference(name) && !shell.on(SetOption::Posix);
+            if assigns && shell.refuse_readonly(name) {
+                *status = 1;
+                return Ok(());
+            }
             for value in values {
                 shell.line = line;
                 shell.count_round(&mut rounds);

@@ -66,7 +66,7 @@ impl Shell {
             status = code;
             self.status = code;
         }
-        self.exiting = true;
+        self.exiting = Some(status);
         if let Some(command) = self.traps.armed(Event::EXIT) {
             self.traps.commands.remove(&Event::EXIT);
             self.lenient = 0;

@@ -130,11 +130,17 @@ impl Shell {
         if let Some(entry) = self.hashed.get_mut(name) {
             entry.1 += 1;
         }
+        self.launch_file(&path, args, replace)
+    }
+
+    /// Starts the program in a file, whatever name the arguments have for it.
+    pub(crate) fn launch_file(&mut self, path: &str, args: &[String], replace: bool) -> Result<u32, i32> {
+        let name = args.first().map_or("", String::as_str);
         self.output.flush();
         if replace {
             self.shift_level(-1);
         }
-        let request = self.request(&path, args);
+        let request = self.request(path, args);
         if replace {
             self.shift_level(1);
         }
@@ -143,9 +149,9 @@ impl Shell {
             Err(error) => error,
         };
         if error.raw_os_error() == Some(sys::errno::ENOEXEC) {
-            return self.launch_script(&path, args, replace);
+            return self.launch_script(path, args, replace);
         }
-        Err(self.refuse_program(&path, name, &error))
+        Err(self.refuse_program(path, name, &error))
     }
 
     /// A program that takes our place is not one level deeper.

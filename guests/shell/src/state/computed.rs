@@ -138,9 +138,9 @@ impl Shell {
                 }
             }
             "SECONDS" => {
-                if let Ok(seconds) = self.evaluate(value) {
-                    self.seconds_from = sys::now_ns() - i128::from(seconds) * 1_000_000_000;
-                }
+                // A number, not an expression.
+                let seconds = value.trim().parse::<i64>().unwrap_or(0);
+                self.seconds_from = sys::now_ns() - i128::from(seconds) * 1_000_000_000;
             }
             "BASH_ARGV0" => value.clone_into(&mut self.name),
             _ => {}

@@ -115,6 +115,9 @@ fn content_kind(data: &[u8]) -> Description {
         return binary("empty", "inode/x-empty");
     }
     let starts = |magic: &[u8]| data.starts_with(magic);
+    if let Some(name) = abi::program::named(data) {
+        return binary(&format!("Sandlite program, {name}"), "application/x-executable");
+    }
     if starts(b"\x7fELF") {
         let bits = if data.get(4) == Some(&2) { "64" } else { "32" };
         return binary(&format!("ELF {bits}-bit LSB executable"), "application/x-executable");

@@ -1,4 +1,4 @@
-//! `tput` and `clear`: what a terminal is told.
+//! `tput`, `clear` and `reset`: what a terminal is told.
 
 use std::ffi::OsString;
 
@@ -14,6 +14,17 @@ pub fn clear(_args: Vec<OsString>) -> i32 {
     out.flush();
     0
 }
+
+/// `reset`: a terminal as it is when it has just been switched on.
+pub fn reset(_args: Vec<OsString>) -> i32 {
+    let mut out = Out::new("reset", 1);
+    out.put(RESET.as_bytes());
+    out.flush();
+    0
+}
+
+/// What `reset` sends: the full reset of an xterm, and its modes one by one.
+const RESET: &str = "\x1bc\x1b]104\x07\x1b[!p\x1b[?3;4l\x1b[4l\x1b>";
 
 /// `tput`: the few capabilities that scripts ask for.
 pub fn tput(args: Vec<OsString>) -> i32 {

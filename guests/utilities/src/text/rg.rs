@@ -1,549 +1,448 @@
-//! `rg`: ripgrep's common options on the engine of `grep`.
+//! `rg`: ripgrep, by its own crates. Here are its flags and the order of things; matching, searching, printing and the rules
+//! of ignore files are `grep-regex`, `grep-searcher`, `grep-printer` and `ignore`.
+//!
+//! One thread, no memory maps: results come in the order of names.
 
-mod globs;
-mod ignore;
+mod flags;
+mod messages;
+mod options;
+mod perl;
+mod search;
+mod walk;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs;
-use std::io::IsTerminal as _;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use common::getopt::{self, Item, Long, Spec, Value};
-use common::number;
-use pattern::fnmatch;
-use posix_regex::{Around, Regex};
+use grep_printer::{PathPrinterBuilder, Stats};
+use ignore::WalkBuilder;
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::types::{Types, TypesBuilder};
+use termcolor::WriteColor;
 
-use crate::io::{self, Out, show};
-use globs::Filter;
+use crate::io::{BLOCK, Input};
+use messages::{Messages, described};
+use options::{Color, Mode, Options, PatternSource, Special, TypeChange};
+use search::Search;
 
-const LONG: &[Long] = &[
-    ("after-context", Value::Needs, 'A'),
-    ("before-context", Value::Needs, 'B'),
-    ("case-sensitive", Value::No, 's'),
-    ("color", Value::Needs, '\u{1}'),
-    ("context", Value::Needs, 'C'),
-    ("count", Value::No, 'c'),
-    ("count-matches", Value::No, '\u{2}'),
-    ("file", Value::Needs, 'f'),
-    ("files", Value::No, '\u{3}'),
-    ("files-with-matches", Value::No, 'l'),
-    ("files-without-match", Value::No, '\u{4}'),
-    ("fixed-strings", Value::No, 'F'),
-    ("follow", Value::No, 'L'),
-    ("glob", Value::Needs, 'g'),
-    ("heading", Value::No, '\u{5}'),
-    ("hidden", Value::No, '.'),
-    ("ignore-case", Value::No, 'i'),
-    ("iglob", Value::Needs, 'g'),
-    ("invert-match", Value::No, 'v'),
-    ("line-number", Value::No, 'n'),
-    ("line-regexp", Value::No, 'x'),
-    ("max-count", Value::Needs, 'm'),
-    ("max-depth", Value::Needs, 'd'),
-    ("multiline", Value::No, 'U'),
-    ("no-filename", Value::No, 'I'),
-    ("no-heading", Value::No, '\u{6}'),
-    ("no-ignore", Value::No, '\u{7}'),
-    ("no-ignore-vcs", Value::No, '\u{7}'),
-    ("no-line-number", Value::No, 'N'),
-    ("no-messages", Value::No, '\u{8}'),
-    ("null", Value::No, '0'),
-    ("only-matching", Value::No, 'o'),
-    ("pcre2", Value::No, 'P'),
-    ("quiet", Value::No, 'q'),
-    ("regexp", Value::Needs, 'e'),
-    ("replace", Value::Needs, 'r'),
-    ("smart-case", Value::No, 'S'),
-    ("sort", Value::Needs, '\u{8}'),
-    ("text", Value::No, 'a'),
-    ("threads", Value::Needs, 'j'),
-    ("type", Value::Needs, 't'),
-    ("type-not", Value::Needs, 'T'),
-    ("unrestricted", Value::No, 'u'),
-    ("version", Value::No, 'V'),
-    ("vimgrep", Value::No, '\u{9}'),
-    ("with-filename", Value::No, 'H'),
-    ("word-regexp", Value::No, 'w'),
-];
+/// The version whose flags, output and messages these are: that of the crates in the lock file.
+const VERSION: &str = "15.2.0";
 
-const SPEC: Spec = Spec { short: "A:B:C:cd:e:f:Fg:HiIj:lLm:nNopPqr:sSt:T:uUvVwx0a.", long: LONG };
+/// Where results go, with colors or without.
+type Output = Box<dyn WriteColor>;
 
-#[derive(Default)]
-struct Options {
-    invert: bool,
-    count: bool,
-    count_matches: bool,
-    files_with: bool,
-    files_without: bool,
-    only_matching: bool,
-    quiet: bool,
-    line_number: Option<bool>,
-    filename: Option<bool>,
-    heading: Option<bool>,
-    before: usize,
-    after: usize,
-    max_count: Option<usize>,
-    max_depth: Option<usize>,
-    hidden: bool,
-    no_ignore: bool,
-    text: bool,
+/// What follows from the options together with what is searched and where the results go.
+struct Settled {
+    mode: Mode,
+    patterns: Vec<String>,
+    paths: Vec<PathBuf>,
+    /// No path was named.
+    implied: bool,
+    /// Ripgrep would use one thread.
+    serial: bool,
     column: bool,
-    null: bool,
-    silent: bool,
-    globs: Vec<Filter>,
-    types: Vec<Vec<u8>>,
-    not_types: Vec<Vec<u8>>,
-    replace: Option<Vec<u8>>,
-}
-
-struct Run<'a> {
-    options: &'a Options,
-    regex: Option<&'a Regex>,
-    out: Out,
-    matched: bool,
-    errors: bool,
-    names: bool,
-    numbers: bool,
     heading: bool,
-    printed: bool,
+    line_number: bool,
+    stats: bool,
+    with_filename: bool,
+    cwd: PathBuf,
 }
 
 /// `rg`.
-#[expect(clippy::too_many_lines, reason = "one arm per option")]
 pub fn rg(args: Vec<OsString>) -> i32 {
-    let args = getopt::bytes(args);
-    let items = match SPEC.parse(&args[1..]) {
-        Ok(items) => items,
-        Err(message) => {
-            warn!("rg: {message}");
-            return 2;
+    // As every program in Rust: a reader that went away is an error to see, not the end.
+    let _ = sys::signal_action(sys::Signal::PIPE, sys::Disposition::Ignore);
+    run(&args[1..]).unwrap_or_else(|message| {
+        warn!("rg: {message}");
+        2
+    })
+}
+
+fn run(args: &[OsString]) -> Result<i32, String> {
+    let mut options = flags::parse(args)?;
+    let mut messages = Messages::new(!options.no_messages, !options.no_ignore_messages);
+    if let Some(special) = options.special {
+        return special_text(special);
+    }
+    if !options.no_config {
+        let mut all = configured(&messages);
+        if !all.is_empty() {
+            all.extend_from_slice(args);
+            options = flags::parse(&all)?;
+            messages = Messages::new(!options.no_messages, !options.no_ignore_messages);
         }
+    }
+    if let Some(level) = options.logging {
+        // Only one logger is ever set: this process is one search.
+        let _ = log::set_logger(&messages::Logger);
+        log::set_max_level(level);
+    }
+    let settled = settle(&mut options)?;
+    let matched = match settled.mode {
+        Mode::Types => return type_list(&options),
+        Mode::Generate => return Err("documentation cannot be generated by this build of ripgrep".to_owned()),
+        Mode::Files => list(&options, &settled, &messages)?,
+        _ if settled.patterns.is_empty() && !options.invert || options.max_count == Some(0) => false,
+        _ => search(&options, &settled, &messages)?,
     };
-    let mut options = Options::default();
-    let (mut patterns, mut operands): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
-    let (mut ignore_case, mut smart, mut fixed, mut around, mut files) = (false, false, false, Around::Nothing, false);
-    let mut unrestricted = 0;
-    for item in items {
-        let (letter, value) = match item {
-            Item::Operand(operand) => {
-                operands.push(operand);
-                continue;
-            }
-            Item::Opt(letter, value) => (letter, value.unwrap_or_default()),
-        };
-        let size = number::size(&value);
-        if size.is_none() && matches!(letter, 'A' | 'B' | 'C' | 'd' | 'm') {
-            warn!("rg: error parsing flag -{letter}: value is not a valid number: '{}'", show(&value));
-            return 2;
-        }
-        let number = || size.unwrap_or(0);
-        match letter {
-            'A' => options.after = number(),
-            'B' => options.before = number(),
-            'C' => (options.before, options.after) = (number(), number()),
-            'c' => options.count = true,
-            '\u{2}' => options.count_matches = true,
-            'd' => options.max_depth = Some(number()),
-            'e' => patterns.push(value),
-            'f' => match io::read_all(&value) {
-                Ok(text) => patterns.extend(crate::text::diff::lines(&text).into_iter().map(<[u8]>::to_vec)),
-                Err(error) => {
-                    warn!("rg: {}: {}", show(&value), described(&error));
-                    return 2;
-                }
-            },
-            'F' => fixed = true,
-            'g' => options.globs.push(Filter::new(&value)),
-            'H' => options.filename = Some(true),
-            'I' => options.filename = Some(false),
-            'i' => ignore_case = true,
-            's' => (ignore_case, smart) = (false, false),
-            'S' => smart = true,
-            'l' => options.files_with = true,
-            '\u{4}' => options.files_without = true,
-            'm' => options.max_count = Some(number()),
-            'n' => options.line_number = Some(true),
-            'N' => options.line_number = Some(false),
-            'o' => options.only_matching = true,
-            'q' => options.quiet = true,
-            'r' => options.replace = Some(value),
-            't' => options.types.push(value),
-            'T' => options.not_types.push(value),
-            'u' => unrestricted += 1,
-            'v' => options.invert = true,
-            'w' => around = Around::Word,
-            'x' => around = Around::Line,
-            '0' => options.null = true,
-            'a' => options.text = true,
-            '.' => options.hidden = true,
-            '\u{3}' => files = true,
-            '\u{5}' => options.heading = Some(true),
-            '\u{6}' => options.heading = Some(false),
-            '\u{7}' => options.no_ignore = true,
-            '\u{8}' => options.silent = true,
-            '\u{9}' => {
-                (options.column, options.line_number, options.filename, options.heading) =
-                    (true, Some(true), Some(true), Some(false))
-            }
-            'V' => {
-                let mut out = Out::new("rg", 2);
-                out.put(b"ripgrep 14.1.0\n");
-                out.flush();
-                return 0;
-            }
-            _ => {}
-        }
-    }
-    options.no_ignore |= unrestricted > 0;
-    options.hidden |= unrestricted > 1;
-    options.text |= unrestricted > 2;
-    for name in options.types.iter().chain(&options.not_types) {
-        if ignore::type_globs(&show(name)).is_empty() {
-            warn!("rg: unrecognized file type: {}", show(name));
-            return 2;
-        }
-    }
-    if !files && patterns.is_empty() {
-        if operands.is_empty() {
-            warn!("rg: ripgrep requires at least one pattern to execute a search");
-            return 2;
-        }
-        patterns.push(operands.remove(0));
-    }
-    if smart && !patterns.iter().any(|pattern| show(pattern).chars().any(char::is_uppercase)) {
-        ignore_case = true;
-    }
-    let regex = if files {
-        None
-    } else {
-        let joined =
-            patterns.iter().map(|pattern| if fixed { posix_regex::escape(&show(pattern)) } else { show(pattern).into_owned() });
-        let joined = joined
-            .map(|pattern| if patterns.len() > 1 { format!("(?:{pattern})") } else { pattern })
-            .collect::<Vec<_>>()
-            .join("|");
-        match Regex::perl(joined.as_bytes(), ignore_case, around) {
-            Ok(regex) => Some(regex),
-            Err(message) => {
-                warn!("rg: regex parse error:\n    {joined}\nerror: {message}");
-                return 2;
-            }
-        }
-    };
-    let terminal = std::io::stdout().is_terminal();
-    let implied = operands.is_empty();
-    let stdin =
-        implied && !files && !std::io::stdin().is_terminal() && sys::fstat(0).is_ok_and(|stat| stat.kind() != sys::stat::S_IFCHR);
-    let single = stdin || operands.len() == 1 && fs::metadata(io::path(&operands[0])).is_ok_and(|data| data.is_file());
-    let mut run = Run {
-        options: &options,
-        regex: regex.as_ref(),
-        out: Out::new("rg", 2),
-        matched: false,
-        errors: false,
-        names: options.filename.unwrap_or(!single),
-        numbers: options.line_number.unwrap_or(terminal),
-        heading: options.heading.unwrap_or(terminal),
-        printed: false,
-    };
-    if stdin {
-        run.standard_input();
-    } else {
-        if implied {
-            operands.push(b".".to_vec());
-        }
-        for operand in &operands {
-            run.operand(operand, implied);
-        }
-    }
-    run.out.flush();
-    match (run.matched, run.errors) {
-        (true, false) => 0,
-        (true, true) if options.quiet => 0,
+    Ok(match (matched, messages.failed()) {
+        (true, failed) if options.quiet || !failed => 0,
         (_, true) => 2,
-        (false, false) => 1,
+        _ => 1,
+    })
+}
+
+/// A reader that went away is no failure of `rg`.
+fn written(result: io::Result<()>) -> Result<(), String> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(described(&error)),
+        _ => Ok(()),
     }
 }
 
-/// What went wrong, with its number as ripgrep shows it.
-fn described(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => format!("{} (os error {number})", sys::message(error)),
-        None => sys::message(error),
+fn special_text(special: Special) -> Result<i32, String> {
+    let (text, status) = match special {
+        Special::Help => (include_str!("../../help/rg.txt").to_owned(), 0),
+        Special::Version => (format!("ripgrep {VERSION}\n"), 0),
+        Special::LongVersion => (
+            format!(
+                "ripgrep {VERSION}\n\nfeatures:-pcre2\nsimd(compile):+SIMD128\n\nPCRE2 is not available: -P is an engine of its own.\n"
+            ),
+            0,
+        ),
+        Special::Pcre2Version => ("PCRE2 is not available in this build of ripgrep.\n".to_owned(), 1),
+    };
+    written(sys::write_all(1, text.as_bytes()))?;
+    Ok(status)
+}
+
+/// The arguments in the file that `RIPGREP_CONFIG_PATH` names: one a line.
+fn configured(messages: &Messages) -> Vec<OsString> {
+    let Some(path) = std::env::var_os("RIPGREP_CONFIG_PATH").filter(|path| !path.is_empty()) else { return Vec::new() };
+    let mut bytes = Vec::new();
+    if let Err(error) = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        let (path, reason) = (Path::new(&path).display(), described(&error));
+        messages.note(format_args!("failed to read the file specified in RIPGREP_CONFIG_PATH: {path}: {reason}"));
+    }
+    let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")).map(crate::io::os).collect()
+}
+
+fn settle(options: &mut Options) -> Result<Settled, String> {
+    let mode = match options.mode {
+        Mode::CountMatches if options.invert => Mode::Count,
+        Mode::Count if options.only_matching => Mode::CountMatches,
+        mode => mode,
+    };
+    let mut stdin_read = false;
+    let patterns = if mode.is_search() { patterns(options, &mut stdin_read)? } else { Vec::new() };
+    let mut paths: Vec<PathBuf> = options.operands.drain(..).map(PathBuf::from).collect();
+    let implied = paths.is_empty();
+    if stdin_read && paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err("error: attempted to read patterns from stdin while also searching stdin".to_owned());
+    }
+    if implied {
+        let stdin = mode.is_search() && !stdin_read && readable_stdin();
+        paths.push(PathBuf::from(if stdin { "-" } else { "./" }));
+    }
+    let only_stdin = matches!(&paths[..], [path] if path.as_os_str() == "-");
+    let one_file = only_stdin || matches!(&paths[..], [path] if !path.is_dir());
+    let terminal = io::stdout().is_terminal();
+    let column = options.column.unwrap_or(options.vimgrep);
+    let numbered = match mode {
+        _ if options.quiet => false,
+        Mode::Json => true,
+        Mode::Lines => terminal && !only_stdin || column || options.vimgrep,
+        _ => false,
+    };
+    options.color = match options.color {
+        Color::Auto if !terminal => Color::Never,
+        color => color,
+    };
+    options.line_buffered |= terminal;
+    Ok(Settled {
+        mode,
+        patterns,
+        paths,
+        implied,
+        serial: options.sort.is_some() || one_file || options.threads == 1,
+        column,
+        heading: !options.vimgrep && options.heading.unwrap_or(terminal),
+        line_number: options.line_number.unwrap_or(numbered),
+        stats: mode.is_search() && (options.stats || mode == Mode::Json),
+        with_filename: options.with_filename.unwrap_or(options.vimgrep || !one_file),
+        cwd: std::env::current_dir().map_err(|error| {
+            format!("failed to get current working directory: {}\ndid your CWD get deleted?", described(&error))
+        })?,
+    })
+}
+
+/// A device or a terminal is not searched unless it is named.
+fn readable_stdin() -> bool {
+    sys::fstat(0).is_ok_and(|stat| matches!(stat.kind(), sys::stat::S_IFREG | sys::stat::S_IFIFO))
+}
+
+fn patterns(options: &mut Options, stdin_read: &mut bool) -> Result<Vec<String>, String> {
+    if options.patterns.is_empty() {
+        if options.operands.is_empty() {
+            return Err("ripgrep requires at least one pattern to execute a search".to_owned());
+        }
+        let pattern = options.operands.remove(0).into_string();
+        return pattern.map(|pattern| vec![pattern]).map_err(|_| "pattern given is not valid UTF-8".to_owned());
+    }
+    let (mut patterns, mut seen) = (Vec::new(), HashSet::new());
+    let mut add = |pattern: String| {
+        if seen.insert(pattern.clone()) {
+            patterns.push(pattern);
+        }
+    };
+    for source in &options.patterns {
+        match source {
+            PatternSource::Text(pattern) => add(pattern.clone()),
+            PatternSource::File(path) => {
+                let is_stdin = path.as_os_str() == "-";
+                if is_stdin && std::mem::replace(stdin_read, true) {
+                    return Err("error reading -f/--file from stdin: stdin has already been consumed".to_owned());
+                }
+                pattern_lines(path, is_stdin)?.into_iter().for_each(&mut add);
+            }
+        }
+    }
+    Ok(patterns)
+}
+
+fn pattern_lines(path: &Path, is_stdin: bool) -> Result<Vec<String>, String> {
+    let (name, colon) = if is_stdin { ("<stdin>".to_owned(), ":") } else { (path.display().to_string(), ": ") };
+    let mut bytes = Vec::new();
+    let mut input = match is_stdin {
+        true => Input::Stdin,
+        false => Input::File(File::open(path).map_err(|error| format!("{name}{colon}{}", described(&error)))?),
+    };
+    input.read_to_end(&mut bytes).map_err(|error| format!("{name}:{}", described(&error)))?;
+    let lines = crate::text::diff::lines(&bytes).into_iter().enumerate();
+    let lines = lines.map(|(index, line)| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        std::str::from_utf8(line).map(str::to_owned).map_err(|error| {
+            format!(
+                "{name}:{}: found invalid UTF-8 in pattern at byte offset {}: {} (disable Unicode mode and use hex escape \
+                 sequences to match arbitrary bytes in a pattern, e.g., '(?-u)\\xFF')",
+                index + 1,
+                error.valid_up_to(),
+                escaped(line)
+            )
+        })
+    });
+    lines.collect()
+}
+
+/// Bytes as text in which all that is not a printable letter of ASCII is spelt out.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02X}");
+        }
+    }
+    out
+}
+
+fn types(options: &Options) -> Result<TypesBuilder, String> {
+    let mut builder = TypesBuilder::new();
+    builder.add_defaults();
+    for change in &options.types {
+        match change {
+            TypeChange::Add(definition) => builder.add_def(definition).map_err(|error| error.to_string())?,
+            TypeChange::Clear(name) => _ = builder.clear(name),
+            TypeChange::Select(name) => _ = builder.select(name),
+            TypeChange::Negate(name) => _ = builder.negate(name),
+        }
+    }
+    Ok(builder)
+}
+
+fn type_list(options: &Options) -> Result<i32, String> {
+    let builder = types(options)?;
+    let mut text = String::new();
+    for definition in builder.definitions() {
+        let _ = writeln!(text, "{}: {}", definition.name(), definition.globs().join(", "));
+    }
+    written(sys::write_all(1, text.as_bytes()))?;
+    Ok(i32::from(text.is_empty()))
+}
+
+fn overrides(settled: &Settled, globs: &[String], ignore_case: bool, iglobs: &[String]) -> Result<Override, String> {
+    if globs.is_empty() && iglobs.is_empty() {
+        return Ok(Override::empty());
+    }
+    let mut builder = OverrideBuilder::new(&settled.cwd);
+    let result = builder.case_insensitive(ignore_case).and_then(|builder| {
+        globs.iter().try_for_each(|glob| builder.add(glob).map(drop))?;
+        builder.case_insensitive(true)?;
+        iglobs.iter().try_for_each(|glob| builder.add(glob).map(drop))?;
+        builder.build()
+    });
+    result.map_err(|error| error.to_string())
+}
+
+fn walker(options: &Options, settled: &Settled, messages: &Messages) -> Result<WalkBuilder, String> {
+    let Some((first, others)) = settled.paths.split_first() else { return Err("no path to search".to_owned()) };
+    let mut builder = WalkBuilder::new(first);
+    others.iter().for_each(|path| _ = builder.add(path));
+    builder.current_dir(&settled.cwd);
+    for path in options.ignore_files.iter().filter(|_| !options.no_ignore_files) {
+        if let Some(error) = builder.add_ignore(path) {
+            messages.ignore_error(format_args!("{}", ignore_error(path, &error)));
+        }
+    }
+    // The list of known types takes longer to make than a small search.
+    let types = match options.types.is_empty() {
+        true => Types::empty(),
+        false => types(options)?.build().map_err(|error| error.to_string())?,
+    };
+    builder
+        .types(types)
+        .overrides(overrides(settled, &options.globs, options.globs_ignore_case, &options.iglobs)?)
+        .follow_links(options.follow)
+        .max_filesize(options.max_filesize)
+        .hidden(!options.hidden)
+        .parents(!options.no_ignore_parent)
+        .ignore(!options.no_ignore_dot)
+        .git_global(!options.no_ignore_vcs && !options.no_ignore_global)
+        .git_ignore(!options.no_ignore_vcs)
+        .git_exclude(!options.no_ignore_vcs && !options.no_ignore_exclude)
+        .require_git(!options.no_require_git)
+        .ignore_case_insensitive(options.ignore_files_ignore_case);
+    if !options.no_ignore_dot {
+        builder.add_custom_ignore_filename(".rgignore");
+    }
+    Ok(builder)
+}
+
+fn ignore_error(path: &Path, error: &ignore::Error) -> String {
+    match error.io_error() {
+        Some(error) => format!("{}: {}", path.display(), described(error)),
+        None => error.to_string(),
     }
 }
 
-impl Run<'_> {
-    fn standard_input(&mut self) {
-        match io::read_all(b"-") {
-            Ok(text) => self.content(b"<stdin>", &text),
-            Err(error) => self.trouble(b"<stdin>", &described(&error)),
-        }
-    }
-
-    fn trouble(&mut self, name: &[u8], reason: &str) {
-        self.errors = true;
-        if !self.options.silent {
-            self.out.flush();
-            warn!("rg: {}: {reason}", show(name));
-        }
-    }
-
-    fn operand(&mut self, operand: &[u8], implied: bool) {
-        if operand == b"-" {
-            return self.standard_input();
-        }
-        match fs::metadata(io::path(operand)) {
-            Ok(data) if data.is_dir() => {
-                let mut rules = ignore::Rules::default();
-                let prefix = if implied { Vec::new() } else { operand.to_vec() };
-                self.directory(operand, &prefix, 1, &mut rules);
-            }
-            Ok(_) => self.file(operand, operand),
-            Err(error) => self.trouble(operand, &format!("{} (os error 2)", sys::message(&error))),
-        }
-    }
-
-    fn directory(&mut self, directory: &[u8], shown: &[u8], depth: usize, rules: &mut ignore::Rules) {
-        if self.options.max_depth.is_some_and(|most| depth > most) {
-            return;
-        }
-        let added = if self.options.no_ignore { 0 } else { rules.enter(directory) };
-        let mut names: Vec<(Vec<u8>, bool)> = Vec::new();
-        match fs::read_dir(io::path(directory)) {
-            Ok(children) => {
-                for child in children {
-                    match child.and_then(|child| Ok((child.file_type()?, child))) {
-                        Ok((kind, _)) if kind.is_symlink() => {}
-                        Ok((kind, child)) => names.push((child.file_name().into_encoded_bytes(), kind.is_dir())),
-                        Err(error) => self.trouble(directory, &described(&error)),
-                    }
-                }
-            }
-            Err(error) => self.trouble(directory, &described(&error)),
-        }
-        names.sort();
-        for (name, is_dir) in names {
-            if name.starts_with(b".") && !self.options.hidden || name == b".git" && !self.options.no_ignore {
-                continue;
-            }
-            let join = |base: &[u8]| {
-                if base.is_empty() {
-                    name.clone()
-                } else {
-                    [base, if base.ends_with(b"/") { b"" } else { &b"/"[..] }, &name].concat()
-                }
-            };
-            let (path, label) = (join(directory), join(shown));
-            if !self.options.no_ignore && rules.ignored(&path, is_dir) {
-                continue;
-            }
-            if is_dir {
-                if !self.excluded_directory(&name, &label) {
-                    self.directory(&path, &label, depth + 1, rules);
-                }
-            } else if self.wanted(&name, &label) {
-                self.file(&path, &label);
-            }
-            if self.options.quiet && self.matched {
-                break;
-            }
-        }
-        rules.leave(added);
-    }
-
-    fn excluded_directory(&self, name: &[u8], label: &[u8]) -> bool {
-        self.options.globs.iter().any(|filter| !filter.include && filter.directories.matches(name, label))
-    }
-
-    fn wanted(&self, name: &[u8], label: &[u8]) -> bool {
-        let of_type = |kind: &Vec<u8>| {
-            let globs = ignore::type_globs(&show(kind));
-            globs.iter().any(|glob| fnmatch(glob.as_bytes(), name, pattern::Options::default()))
-        };
-        if !self.options.types.is_empty() && !self.options.types.iter().any(of_type) || self.options.not_types.iter().any(of_type)
-        {
+fn list(options: &Options, settled: &Settled, messages: &Messages) -> Result<bool, String> {
+    let builder = walker(options, settled, messages)?;
+    let mut output = output(options);
+    let mut printer = PathPrinterBuilder::new()
+        .color_specs(search::colors(options))
+        .hyperlink(search::hyperlinks(options))
+        .separator(options.path_separator)
+        .terminator(if options.null { 0 } else { b'\n' })
+        .build(&mut output);
+    let (mut matched, mut result) = (false, Ok(()));
+    walk::walk(options, &builder, settled, messages, &mut |haystack| {
+        matched = true;
+        if options.quiet {
             return false;
         }
-        let mut wanted = !self.options.globs.iter().any(|filter| filter.include);
-        for filter in &self.options.globs {
-            if filter.files.matches(name, label) {
-                wanted = filter.include;
-            }
-        }
-        wanted
-    }
+        result = printer.write(&haystack.path);
+        result.is_ok()
+    });
+    written(result.and_then(|()| output.flush()))?;
+    Ok(matched)
+}
 
-    fn file(&mut self, path: &[u8], label: &[u8]) {
-        if self.regex.is_none() {
-            self.matched = true;
-            self.out.put(label);
-            return self.out.byte(if self.options.null { 0 } else { b'\n' });
-        }
-        match fs::read(io::path(path)) {
-            Ok(content) => self.content(label, &content),
-            Err(error) => {
-                self.errors = true;
-                if !self.options.silent {
-                    self.out.flush();
-                    warn!("rg: {}: {}", show(path), sys::message(&error));
-                }
+fn search(options: &Options, settled: &Settled, messages: &Messages) -> Result<bool, String> {
+    let started = Instant::now();
+    let builder = walker(options, settled, messages)?;
+    let pre_globs = overrides(settled, &options.pre_globs, false, &[])?;
+    let mut search = Search::new(options, settled, pre_globs, output(options))?;
+    let (mut matched, mut searched, mut closed) = (false, false, false);
+    let mut stats = Stats::new();
+    walk::walk(options, &builder, settled, messages, &mut |haystack| {
+        searched = true;
+        match search.search(&haystack) {
+            Ok(found) => {
+                matched |= found.matched;
+                found.stats.into_iter().for_each(|found| stats += found);
             }
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                closed = true;
+                return false;
+            }
+            Err(error) => messages.error(format_args!("{}: {}", haystack.path.display(), described(&error))),
         }
+        !(matched && options.quiet && !settled.stats)
+    });
+    if closed {
+        return Ok(matched);
     }
-
-    fn content(&mut self, label: &[u8], content: &[u8]) {
-        let Some(regex) = self.regex else { return };
-        let options = self.options;
-        let binary = !options.text && memchr::memchr(0, content).is_some();
-        let lines = crate::text::diff::lines(content);
-        let mut selected: Vec<usize> = Vec::new();
-        let mut matches = 0;
-        for (index, line) in lines.iter().enumerate() {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if regex.is_match(line) != options.invert {
-                selected.push(index);
-                if options.count_matches {
-                    matches += regex.matches(line).len();
-                }
-                if options.max_count == Some(selected.len()) || options.quiet || options.files_with || binary && !options.count {
-                    break;
-                }
-            }
-        }
-        self.matched |= selected.is_empty() == options.files_without && (!options.files_without || selected.is_empty());
-        if options.quiet {
-            return;
-        }
-        let end = if options.null { 0 } else { b'\n' };
-        if options.files_with || options.files_without {
-            if selected.is_empty() == options.files_without {
-                self.out.put(label);
-                self.out.byte(end);
-            }
-            return;
-        }
-        if selected.is_empty() {
-            return;
-        }
-        if options.count || options.count_matches {
-            if self.names {
-                self.out.put(label);
-                self.out.byte(if options.null { 0 } else { b':' });
-            }
-            self.out.number(if options.count_matches { matches } else { selected.len() } as u64);
-            return self.out.byte(b'\n');
-        }
-        if binary {
-            let offset = memchr::memchr(0, content).unwrap_or(0);
-            let name = if self.names { format!("{}: ", show(label)) } else { String::new() };
-            return self.out.put(format!("{name}binary file matches (found \"\\0\" byte around offset {offset})\n").as_bytes());
-        }
-        self.print(label, &lines, &selected, regex);
+    if settled.implied && !searched {
+        messages.error(format_args!(
+            "No files were searched, which means ripgrep probably applied a filter you didn't expect.\n\
+             Running with --debug will show why files are being skipped."
+        ));
     }
+    let text = if settled.stats { summary(settled.mode, &stats, started.elapsed()) } else { String::new() };
+    let output = search.output();
+    written(output.write_all(text.as_bytes()).and_then(|()| output.flush()))?;
+    Ok(matched)
+}
 
-    fn print(&mut self, label: &[u8], lines: &[&[u8]], selected: &[usize], regex: &Regex) {
-        let options = self.options;
-        if self.heading && self.names {
-            if self.printed {
-                self.out.byte(b'\n');
-            }
-            self.out.put(label);
-            self.out.byte(b'\n');
-        }
-        let context = options.before > 0 || options.after > 0;
-        if context && self.printed && !self.heading {
-            self.out.put(b"--\n");
-        }
-        let mut next = 0;
-        for (order, &index) in selected.iter().enumerate() {
-            let start = index.saturating_sub(options.before).max(next);
-            if context && order > 0 && start > next {
-                self.out.put(b"--\n");
-            }
-            for (before, line) in lines.iter().enumerate().take(index).skip(start) {
-                self.line(label, before, b'-', line, None);
-            }
-            self.selected_line(label, index, lines[index], regex);
-            let limit = selected.get(order + 1).copied().unwrap_or(lines.len());
-            let stop = (index + 1 + options.after).min(limit).min(lines.len());
-            for (after, line) in lines.iter().enumerate().take(stop).skip(index + 1) {
-                self.line(label, after, b'-', line, None);
-            }
-            next = stop;
-        }
-        self.printed = true;
+/// How much was searched and found.
+fn summary(mode: Mode, stats: &Stats, total: std::time::Duration) -> String {
+    let [matches, lines, matching, searches, printed, searched] = [
+        stats.matches(),
+        stats.matched_lines(),
+        stats.searches_with_match(),
+        stats.searches(),
+        stats.bytes_printed(),
+        stats.bytes_searched(),
+    ];
+    let seconds = |time: std::time::Duration| format!("{:0.6}", time.as_secs_f64());
+    if mode != Mode::Json {
+        return format!(
+            "\n{matches} matches\n{lines} matched lines\n{matching} files contained matches\n{searches} files searched\n\
+             {printed} bytes printed\n{searched} bytes searched\n{} seconds spent searching\n{} seconds total\n",
+            seconds(stats.elapsed()),
+            seconds(total)
+        );
     }
+    let time = |time: std::time::Duration| {
+        format!(r#"{{"human":"{}s","nanos":{},"secs":{}}}"#, seconds(time), time.subsec_nanos(), time.as_secs())
+    };
+    let (total, elapsed) = (time(total), time(stats.elapsed()));
+    format!(
+        r#"{{"data":{{"elapsed_total":{total},"stats":{{"bytes_printed":{printed},"bytes_searched":{searched},"elapsed":{elapsed},"matched_lines":{lines},"matches":{matches},"searches":{searches},"searches_with_match":{matching}}}}},"type":"summary"}}"#
+    ) + "\n"
+}
 
-    fn selected_line(&mut self, label: &[u8], index: usize, line: &[u8], regex: &Regex) {
-        let options = self.options;
-        if options.only_matching && !options.invert {
-            for (from, to) in regex.matches(line) {
-                let text = match &options.replace {
-                    Some(with) => replaced(regex, &line[from..to], with),
-                    None => line[from..to].to_vec(),
-                };
-                self.line(label, index, b':', &text, Some(from + 1));
-            }
-            return;
-        }
-        match &options.replace {
-            Some(with) => {
-                let text = replaced(regex, line, with);
-                self.line(label, index, b':', &text, None);
-            }
-            None => {
-                let column = if options.column { regex.find_at(line, 0).map(|span| span.0 + 1) } else { None };
-                self.line(label, index, b':', line, column);
-            }
-        }
-    }
-
-    fn line(&mut self, label: &[u8], index: usize, mark: u8, text: &[u8], column: Option<usize>) {
-        if self.names && !self.heading {
-            self.out.put(label);
-            self.out.byte(if self.options.null { 0 } else { mark });
-        }
-        if self.numbers {
-            self.out.number(index as u64 + 1);
-            self.out.byte(mark);
-        }
-        if let Some(column) = column.filter(|_| self.options.column) {
-            self.out.number(column as u64);
-            self.out.byte(mark);
-        }
-        self.out.put(text);
-        self.out.byte(b'\n');
+fn output(options: &Options) -> Output {
+    let out = Buffered { bytes: Vec::new(), by_line: options.line_buffered };
+    match options.color {
+        Color::Always | Color::Auto => Box::new(termcolor::Ansi::new(out)),
+        Color::Never => Box::new(termcolor::NoColor::new(out)),
     }
 }
 
-fn replaced(regex: &Regex, line: &[u8], with: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let (mut at, mut spans) = (0, Vec::new());
-    while at <= line.len() && regex.captures_at(line, at, &mut spans) {
-        let Some((from, to)) = spans[0] else { break };
-        out.extend_from_slice(&line[at..from]);
-        let mut rest = with;
-        while let Some(&byte) = rest.first() {
-            rest = &rest[1..];
-            match (byte, rest.first()) {
-                (b'$', Some(digit @ b'0'..=b'9')) => {
-                    if let Some((start, end)) = spans.get(usize::from(digit - b'0')).copied().flatten() {
-                        out.extend_from_slice(&line[start..end]);
-                    }
-                    rest = &rest[1..];
-                }
-                _ => out.push(byte),
-            }
+/// Standard output behind a buffer. Unlike that of other programs it reports what goes wrong.
+struct Buffered {
+    bytes: Vec<u8>,
+    by_line: bool,
+}
+
+impl Write for Buffered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() >= BLOCK || self.by_line && bytes.contains(&b'\n') {
+            self.flush()?;
         }
-        if to == from {
-            if to < line.len() {
-                out.push(line[to]);
-            }
-            at = to + 1;
-        } else {
-            at = to;
-        }
+        Ok(bytes.len())
     }
-    out.extend_from_slice(&line[at.min(line.len())..]);
-    out
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = sys::write_all(1, &self.bytes);
+        self.bytes.clear();
+        result
+    }
 }

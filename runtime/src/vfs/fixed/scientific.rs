@@ -43,7 +43,7 @@ impl Fixed {
         if let Some(bin) = world.at(&["usr", "bin"]) {
             world.forget(bin, |name| name.starts_with("python"));
             for program in guests::scientific::PROGRAMS {
-                world.add(bin, program, Thing::Program(&guests::PYTHON_SCI));
+                world.add(bin, program, Thing::Program(&guests::PYTHON_SCI, program));
             }
         }
         if let Some(library) = world.at(&["usr", "local", "lib"]) {
@@ -123,6 +123,6 @@ mod tests {
         assert_eq!((world.read(style, 1, &mut buffer), &buffer[..3]), (Ok(3), &b"ata"[..]));
         assert_eq!(world.read(style, 9, &mut buffer), Ok(0));
         let Some((Node::Fixed(cat), _)) = world.lookup(world.at(&["usr", "bin"]).unwrap(), "cat") else { panic!() };
-        assert!(matches!(world.thing(cat), Thing::Program(guest) if guest.name == "shell"));
+        assert!(matches!(world.thing(cat), Thing::Program(guest, "cat") if guest.name == "shell"));
     }
 }

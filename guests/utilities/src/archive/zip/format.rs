@@ -1,6 +1,6 @@
-//! The zip format: local heads, the central directory and its end.
+//! The members of a zip file, and how they are written; `guests/zip` reads them.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 
 use sys::calendar;
 
@@ -17,13 +17,8 @@ pub(super) struct Member {
     pub modified: i64,
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-}
+/// In place of the method of a member that is encrypted: no method that can be unpacked.
+const ENCRYPTED: u16 = u16::MAX;
 
 /// Seconds since 1970 as the format's date and time.
 fn dos(seconds: i64) -> (u16, u16) {
@@ -66,15 +61,9 @@ impl Member {
 
     /// The content; `None` when it is damaged or packed in an unknown way.
     pub fn content(&self) -> Option<Vec<u8>> {
-        let content = match self.method {
-            0 => self.packed.clone(),
-            8 => {
-                let mut content = Vec::new();
-                flate2::read::DeflateDecoder::new(self.packed.as_slice()).read_to_end(&mut content).ok()?;
-                content
-            }
-            _ => return None,
-        };
+        // More than it should have is damage too.
+        let largest = usize::try_from(self.size).ok()?;
+        let content = zip::unpack(self.method, &self.packed, largest).ok()?;
         (crc32fast::hash(&content) == self.crc).then_some(content)
     }
 
@@ -96,31 +85,16 @@ impl Member {
 
 /// The members of an archive; `None` when it is none.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<Member>> {
-    let end = memchr::memmem::rfind(bytes, b"PK\x05\x06")?;
-    let count = u16_at(bytes, end + 10)?;
-    let mut at = u32_at(bytes, end + 16)? as usize;
-    let mut members = Vec::new();
-    for _ in 0..count {
-        if bytes.get(at..at + 4)? != b"PK\x01\x02" {
-            return None;
-        }
-        let (packed, size) = (u32_at(bytes, at + 20)? as usize, u32_at(bytes, at + 24)?);
-        let (name, extra, comment) =
-            (u16_at(bytes, at + 28)? as usize, u16_at(bytes, at + 30)? as usize, u16_at(bytes, at + 32)? as usize);
-        let local = u32_at(bytes, at + 42)? as usize;
-        let start = local + 30 + u16_at(bytes, local + 26)? as usize + u16_at(bytes, local + 28)? as usize;
-        members.push(Member {
-            name: bytes.get(at + 46..at + 46 + name)?.to_vec(),
-            method: u16_at(bytes, at + 10)?,
-            crc: u32_at(bytes, at + 16)?,
-            size: u64::from(size),
-            packed: bytes.get(start..start + packed)?.to_vec(),
-            mode: u32_at(bytes, at + 38)? >> 16,
-            modified: from_dos(u16_at(bytes, at + 12)?, u16_at(bytes, at + 14)?),
-        });
-        at += 46 + name + extra + comment;
-    }
-    Some(members)
+    let members = zip::entries(bytes).ok()?.into_iter().map(|entry| Member {
+        name: entry.name.to_vec(),
+        method: if entry.is_encrypted() { ENCRYPTED } else { entry.method },
+        crc: entry.sum,
+        size: entry.size,
+        packed: entry.packed().to_vec(),
+        mode: entry.mode,
+        modified: from_dos(entry.clock, entry.date),
+    });
+    Some(members.collect())
 }
 
 /// An archive of `members`.
