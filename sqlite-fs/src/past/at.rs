@@ -6,7 +6,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
-use super::{ABSENT, ROW, UNKNOWN, first_id};
+use super::{ABSENT, ROW, UNKNOWN, first_id, inode_id};
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::kv::{KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, Stat};
@@ -73,9 +73,12 @@ pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<
     }
     let mut statement = connection.prepare_cached(
         "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state
-         FROM sandlite_past_inode WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1",
+         FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1",
     )?;
-    let mut found = statement.query([signed(ino), at.first])?;
+    let (Some(first), Some(last)) = (inode_id(ino, at.version + 1), inode_id(ino, i64::MAX)) else {
+        return Ok(rows::inode(connection, ino)?);
+    };
+    let mut found = statement.query([first, last])?;
     if let Some(row) = found.next()? {
         return match state(row.get_ref(12)?)? {
             ROW => Ok(Some(rows::stat(row, ino)?)),
@@ -92,7 +95,7 @@ fn refuse_unknown_names(connection: &Connection, at: At, dir: Ino, before: Optio
     }
     let marker: Option<i64> = connection
         .prepare_cached(
-            "SELECT id FROM sandlite_past_dentry WHERE parent_ino=?1 AND name IS NULL AND id>=?2 ORDER BY id LIMIT 1",
+            "SELECT id FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?1 AND name IS NULL AND id>=?2 ORDER BY id LIMIT 1",
         )?
         .query_row([signed(dir), at.first], |row| row.get(0))
         .optional()?;
@@ -105,7 +108,7 @@ fn refuse_unknown_names(connection: &Connection, at: At, dir: Ino, before: Optio
 /// The number of an entry and the inode that it leads to.
 pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT state, ino, id, entry FROM sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
+        "SELECT state, ino, id, entry FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
     let mut found = statement.query(params![signed(dir), name, at.first])?;
     if let Some(row) = found.next()? {
@@ -133,8 +136,8 @@ pub(crate) fn dentry(connection: &Connection, at: At, dir: Ino, name: &str) -> R
 /// The entries of a directory that are gone or changed since, in order of their numbers.
 fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name NOT NULL AND p.id>=?2
-         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry q WHERE q.parent_ino=?1 AND q.name=p.name AND q.id>=?2 AND q.id<p.id)",
+        "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.name NOT NULL AND p.id>=?2
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry q INDEXED BY idx_sandlite_past_dentry WHERE q.parent_ino=?1 AND q.name=p.name AND q.id>=?2 AND q.id<p.id)",
     )?;
     let mut found = statement.query([signed(dir), at.first])?;
     let mut entries = Vec::new();
@@ -175,7 +178,7 @@ pub(crate) fn entries(
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
          WHERE d.parent_ino=?1 AND d.id>?2 AND d.id<?3
-         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
          ORDER BY d.id LIMIT ?4",
     )?;
     let limited = signed(limit as u64);
@@ -216,9 +219,11 @@ fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
 /// One place where an inode was. Looks through the entries, as the present does.
 pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(Ino, String)>, Fault> {
     // Where it was last seen, if that is still so.
-    let mut hints = connection
-        .prepare_cached("SELECT dir, name FROM sandlite_past_inode WHERE ino=?1 AND dir NOT NULL ORDER BY id DESC LIMIT 4")?;
-    let mut found = hints.query([signed(of)])?;
+    let mut hints = connection.prepare_cached(
+        "SELECT dir, name FROM (SELECT dir, name FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 4)
+         WHERE dir NOT NULL",
+    )?;
+    let mut found = hints.query([inode_id(of, 0), inode_id(of, i64::MAX)])?;
     while let Some(row) = found.next()? {
         let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
         if dentry(connection, at, dir, &name)? == Some(of) {
@@ -252,7 +257,7 @@ pub(crate) fn part(
     out: &mut [u8],
 ) -> Result<Option<usize>, Fault> {
     let row: Option<i64> = connection
-        .prepare_cached("SELECT id FROM sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
+        .prepare_cached("SELECT id FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
         .query_row(params![signed(ino), signed(index), at.first], |row| row.get(0))
         .optional()?;
     let Some(row) = row else { return Ok(rows::part(connection, ino, index, start, out)?) };
@@ -271,7 +276,7 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
         return Ok(None);
     }
     let saved = connection
-        .prepare_cached("SELECT target FROM sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
+        .prepare_cached("SELECT target FROM sandlite_past_symlink INDEXED BY idx_sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
         .query_row([signed(ino), at.first], |row| rows::target_of(row, ino))
         .optional()?;
     Ok(match saved {
@@ -286,7 +291,7 @@ fn refuse_unknown_keys(connection: &Connection, at: At, before: Option<i64>) -> 
         return Ok(());
     }
     let marker: Option<i64> = connection
-        .prepare_cached("SELECT id FROM sandlite_past_kv WHERE key IS NULL AND id>=?1 ORDER BY id LIMIT 1")?
+        .prepare_cached("SELECT id FROM sandlite_past_kv INDEXED BY idx_sandlite_past_kv WHERE key IS NULL AND id>=?1 ORDER BY id LIMIT 1")?
         .query_row([at.first], |row| row.get(0))
         .optional()?;
     match marker {
@@ -324,9 +329,9 @@ pub(crate) fn keys_after(
     refuse_unknown_keys(connection, at, None)?;
     let mut statement = connection.prepare_cached(
         "SELECT key FROM kv_store k WHERE key>=?1 AND (?2 IS NULL OR key>?2)
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p WHERE p.key=k.key AND p.id>=?3)
-         UNION ALL SELECT key FROM sandlite_past_kv p WHERE key>=?1 AND (?2 IS NULL OR key>?2) AND id>=?3 AND state=0
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv q WHERE q.key=p.key AND q.id>=?3 AND q.id<p.id)
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p INDEXED BY idx_sandlite_past_kv WHERE p.key=k.key AND p.id>=?3)
+         UNION ALL SELECT key FROM sandlite_past_kv p INDEXED BY idx_sandlite_past_kv WHERE key>=?1 AND (?2 IS NULL OR key>?2) AND id>=?3 AND state=0
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv q INDEXED BY idx_sandlite_past_kv WHERE q.key=p.key AND q.id>=?3 AND q.id<p.id)
          ORDER BY key",
     )?;
     let found = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after, at.first])?;
@@ -335,7 +340,7 @@ pub(crate) fn keys_after(
 
 pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -> Result<Option<Vec<u8>>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT content, state FROM sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
+        "SELECT content, state FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
     let mut found = statement.query(params![name, part, at.first])?;
     if let Some(row) = found.next()? {
@@ -350,9 +355,9 @@ pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -
 pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM sandlite_session s
-           WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
+           WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p INDEXED BY idx_sandlite_past_session WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
          UNION SELECT name FROM sandlite_past_session p WHERE id>=?1 AND state=0
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_session q WHERE q.name=p.name AND q.part=p.part AND q.id>=?1 AND q.id<p.id)
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_session q INDEXED BY idx_sandlite_past_session WHERE q.name=p.name AND q.part=p.part AND q.id>=?1 AND q.id<p.id)
          ORDER BY name",
     )?;
     let names = statement.query_map([at.first], |row| row.get(0))?;
@@ -362,7 +367,7 @@ pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, F
 /// Whether a path was hidden.
 pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool, Fault> {
     let mut statement =
-        connection.prepare_cached("SELECT state FROM sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
+        connection.prepare_cached("SELECT state FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
     let mut found = statement.query(params![path, at.first])?;
     if let Some(row) = found.next()? {
         return Ok(state(row.get_ref(0)?)? == ROW);
