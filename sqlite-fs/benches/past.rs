@@ -169,7 +169,8 @@ fn main() {
     let many = database(dir, true);
     create(&many);
     (0..50).for_each(|round| overwrite(&many, round));
-    let (saved, versions) = (many.reader().unwrap().used().unwrap().past, many.reader().unwrap().versions(None, 99).unwrap().len());
+    let (saved, versions) =
+        (many.reader().unwrap().used().unwrap().past, many.reader().unwrap().versions(None, 99).unwrap().len());
     let start = Instant::now();
     (0..100).for_each(|_| drop(many.reader_at(1).unwrap()));
     println!("opening a version, {versions} versions and {} MB saved after it: {:?}", saved >> 20, start.elapsed() / 100);

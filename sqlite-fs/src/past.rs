@@ -6,6 +6,8 @@
 //! not use: what a version creates is not saved at all. `docs/format.md` is the specification.
 
 pub(crate) mod at;
+mod changes;
+mod restore;
 pub(crate) mod save;
 mod versions;
 
@@ -17,8 +19,8 @@ use crate::error::damaged;
 use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
-pub(crate) use versions::used;
 pub use versions::{Keep, Label, Pruned, Version, VersionKind};
+pub(crate) use versions::{note_visit, used};
 
 /// Bits of a row's number that count within one version.
 const NUMBER_BITS: u32 = 32;
@@ -31,8 +33,6 @@ const VERSION_MAX: i64 = i32::MAX as i64;
 pub(crate) const ROW: i64 = 0;
 /// There was no row.
 pub(crate) const ABSENT: i64 = 1;
-/// Another program changed the row before it could be saved.
-pub(crate) const UNKNOWN: i64 = 2;
 
 /// The first number that a row of a version can have.
 pub(crate) fn first_id(version: i64) -> i64 {
@@ -131,6 +131,8 @@ pub(crate) struct Past {
     /// Bytes that the past may take.
     pub(crate) allowed: u64,
     head: Cell<Option<Head>>,
+    /// Another program wrote to the file since the newest version.
+    is_visited: Cell<bool>,
     is_changed: Cell<bool>,
     bytes: Cell<u64>,
     /// The transaction saves more than the whole budget, so nothing before it can be kept.
@@ -157,6 +159,7 @@ impl Past {
             keeps,
             allowed,
             head: Cell::new(None),
+            is_visited: Cell::new(false),
             is_changed: Cell::new(false),
             bytes: Cell::new(0),
             is_overflowed: Cell::new(false),
@@ -171,6 +174,8 @@ impl Past {
             return Ok(head);
         }
         let head = match newest(connection)? {
+            // What it wrote is a version of its own, stored with the next one.
+            Some(head) if self.is_visited.get() => versions::visited(connection, head)?,
             Some(head) => head,
             None => versions::begin(connection)?,
         };
@@ -182,6 +187,11 @@ impl Past {
     pub(crate) fn touch(&self, connection: &Connection) -> rusqlite::Result<Head> {
         self.is_changed.set(true);
         self.head(connection)
+    }
+
+    /// Another program wrote to the file while it was open.
+    pub(crate) fn visit(&self) {
+        self.is_visited.set(true);
     }
 
     pub(crate) fn is_changed(&self) -> bool {
@@ -222,6 +232,13 @@ impl Past {
         self.inodes.borrow_mut().truncate(mark.inodes);
     }
 
+    /// The versions of the transaction are committed.
+    pub(crate) fn committed(&self) {
+        if self.is_changed.get() {
+            self.is_visited.set(false);
+        }
+    }
+
     /// The transaction has ended.
     pub(crate) fn end(&self) {
         self.is_changed.set(false);
@@ -237,6 +254,7 @@ impl Past {
         self.next.iter().for_each(|next| next.set(0));
     }
 
+    /// A version was stored.
     fn set_head(&self, head: Head) {
         self.head.set(Some(head));
     }

@@ -73,16 +73,6 @@ impl Past {
         }
     }
 
-    /// Saves that there is no inode of a number that was used before.
-    pub(crate) fn no_inode(&self, connection: &Connection, ino: Ino) -> Result<()> {
-        let Some(id) = self.inode_id(connection, ino)? else { return Ok(()) };
-        let saved = connection
-            .prepare_cached("INSERT OR IGNORE INTO sandlite_past_inode (id, state) VALUES (?1, ?2)")?
-            .execute([id, ABSENT])?;
-        self.saved_inode(ino, saved, 0);
-        Ok(())
-    }
-
     /// Saves a range of inodes with their contents and targets, the last one included.
     pub(crate) fn range(&self, connection: &Connection, from: Ino, to: Ino) -> Result<()> {
         let Some((head, first)) = self.version(connection)? else { return Ok(()) };
@@ -166,7 +156,9 @@ impl Past {
             return Ok(());
         }
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3",
+            )?
             .exists(params![signed(ino), signed(index), first])?;
         if is_saved {
             return Ok(());
@@ -218,8 +210,9 @@ impl Past {
     /// Saves a key with its value, or that there is none.
     pub(crate) fn key(&self, connection: &Connection, key: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
-        let is_saved =
-            connection.prepare_cached("SELECT 1 FROM sandlite_past_kv INDEXED BY idx_sandlite_past_kv WHERE key=?1 AND id>=?2")?.exists(params![key, first])?;
+        let is_saved = connection
+            .prepare_cached("SELECT 1 FROM sandlite_past_kv INDEXED BY idx_sandlite_past_kv WHERE key=?1 AND id>=?2")?
+            .exists(params![key, first])?;
         if is_saved {
             return Ok(());
         }
@@ -246,7 +239,9 @@ impl Past {
     pub(crate) fn session(&self, connection: &Connection, name: &str, part: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3",
+            )?
             .exists(params![name, part, first])?;
         if is_saved {
             return Ok(());
@@ -274,7 +269,9 @@ impl Past {
     pub(crate) fn whiteout(&self, connection: &Connection, path: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2",
+            )?
             .exists(params![path, first])?;
         if is_saved {
             return Ok(());

@@ -93,6 +93,21 @@ pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Head> {
     Ok(Head { version: 0, mark, entries, total: 0, outside: 0, is_stored: false })
 }
 
+/// The version that another program made after `head`.
+pub(super) fn visited(connection: &Connection, head: Head) -> rusqlite::Result<Head> {
+    let version = head.version + 1;
+    let (mark, entries) = (rows::next_ino(connection)?.max(head.mark), rows::next_entry(connection)?.max(head.entries));
+    Ok(Head { version, mark, entries, outside: version, is_stored: false, ..head })
+}
+
+/// Stores that another program wrote to a file while it was closed.
+pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<()> {
+    match super::newest(connection)? {
+        Some(head) => insert(connection, visited(connection, head)?, now, None, &[]),
+        None => Ok(()),
+    }
+}
+
 /// Gives the first version its row.
 fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     let time: i64 = connection
@@ -107,16 +122,7 @@ fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>, ino
             "INSERT INTO sandlite_version (id, time_ns, call, mark, entries, total, outside, inodes)
              VALUES (?1, ?2, (SELECT id FROM tool_calls WHERE id=?3), ?4, ?5, ?6, ?7, ?8)",
         )?
-        .execute(params![
-            head.version,
-            time,
-            call,
-            signed(head.mark),
-            head.entries,
-            signed(head.total),
-            head.outside,
-            inodes
-        ])?;
+        .execute(params![head.version, time, call, signed(head.mark), head.entries, signed(head.total), head.outside, inodes])?;
     Ok(())
 }
 
@@ -171,7 +177,9 @@ impl Store {
             outside: head.outside,
             is_stored: true,
         };
-        if !head.is_stored {
+        if !head.is_stored && head.outside == head.version && head.version > 0 {
+            insert(&self.connection, head, self.now(), None, &[])?;
+        } else if !head.is_stored {
             store_first(&self.connection, head)?;
         }
         if new.version >= super::VERSION_MAX {
@@ -490,13 +498,4 @@ fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Prun
         labels: labels.saturating_sub(count("sandlite_label")?),
         oldest: oldest_now.version,
     })
-}
-
-/// The marks of a version, for what compares two of them.
-pub(super) fn marks(connection: &Connection, version: i64) -> rusqlite::Result<Option<(Ino, i64)>> {
-    connection
-        .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version WHERE id=?1")?
-        .query_row([version], super::head_of)
-        .optional()
-        .map(|head| head.map(|head| (head.mark, head.entries)))
 }
