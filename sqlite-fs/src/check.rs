@@ -151,6 +151,27 @@ pub(crate) const RULES: &[Rule] = &[
         name: "run belongs to a call",
         query: "SELECT 'run ' || id FROM sandlite_run WHERE id NOT IN (SELECT id FROM tool_calls)",
     },
+    Rule {
+        name: "version",
+        query: "SELECT 'version ' || id FROM sandlite_version v WHERE typeof(time_ns)<>'integer' OR typeof(mark)<>'integer'
+                OR mark<1 OR typeof(entries)<>'integer' OR entries<0 OR typeof(total)<>'integer' OR total<0
+                OR typeof(outside)<>'integer' OR outside>id OR typeof(inodes)<>'blob' OR id NOT BETWEEN 0 AND 2147483646
+                OR EXISTS (SELECT 1 FROM sandlite_version p WHERE p.id=v.id-1
+                  AND (p.mark>v.mark OR p.entries>v.entries OR p.total>v.total))",
+    },
+    Rule {
+        name: "saved row belongs to a version",
+        query: "SELECT 'row ' || id FROM (SELECT id, id>>32 AS v FROM sandlite_past_dentry
+                  UNION ALL SELECT id, id>>32 FROM sandlite_past_data UNION ALL SELECT id, id>>32 FROM sandlite_past_symlink
+                  UNION ALL SELECT id, id>>32 FROM sandlite_past_kv UNION ALL SELECT id, id>>32 FROM sandlite_past_session
+                  UNION ALL SELECT id, id>>32 FROM sandlite_past_whiteout
+                  UNION ALL SELECT id, id & 2147483647 FROM sandlite_past_inode)
+                WHERE v<=(SELECT min(id) FROM sandlite_version) OR v>(SELECT max(id) FROM sandlite_version)",
+    },
+    Rule {
+        name: "label names a version",
+        query: "SELECT 'label ' || quote(name) FROM sandlite_label WHERE version NOT IN (SELECT id FROM sandlite_version)",
+    },
 ];
 
 impl Database {
@@ -214,6 +235,10 @@ pub(crate) fn rules(connection: &Connection, chunk_bytes: usize, before_each: im
     for rule in RULES {
         // What it would walk is a tree only if the rules before it hold.
         if rule.name == BELOW_ROOT && violations.iter().any(|found| matches!(found.rule, ROOT_HAS_NO_NAME | ONE_NAME)) {
+            continue;
+        }
+        // A file of format 1 that is only read has no past.
+        if rule.query.contains("sandlite_version") && !connection.table_exists(Some("main"), "sandlite_version")? {
             continue;
         }
         before_each();

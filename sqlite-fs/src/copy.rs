@@ -61,7 +61,7 @@ INSERT INTO main.sandlite_run SELECT id, command, stdout, stderr, stdout_truncat
   limit_reached, usage, changes, started_ns, completed_ns, {parent} FROM source.sandlite_run;
 ";
 
-/// The versions with what they saved. Labels go along, and what is sealed.
+/// The versions with what they saved. Labels go along.
 const PAST: &str = "
 INSERT INTO main.sandlite_version SELECT * FROM source.sandlite_version;
 INSERT INTO main.sandlite_label SELECT * FROM source.sandlite_label;
@@ -71,14 +71,13 @@ INSERT INTO main.sandlite_past_data SELECT * FROM source.sandlite_past_data;
 INSERT INTO main.sandlite_past_symlink SELECT * FROM source.sandlite_past_symlink;
 INSERT INTO main.sandlite_past_session SELECT * FROM source.sandlite_past_session;
 INSERT INTO main.sandlite_past_whiteout SELECT * FROM source.sandlite_past_whiteout;
-INSERT INTO main.sandlite_seal SELECT * FROM source.sandlite_seal;
 ";
 const PAST_SECRETS: &str = "INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv;";
 /// A key that was secret at any time is left out, and nobody can tell from the rest that it was there.
 const NO_PAST_SECRETS: &str = "
-INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv WHERE key IS NULL OR
+INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv WHERE
   (key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)
-   AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0 AND key NOT NULL));
+   AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0));
 ";
 
 /// What a copy is about.

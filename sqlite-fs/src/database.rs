@@ -268,15 +268,7 @@ impl Database {
     ///
     /// Returns [`Error::Moved`] if the file was replaced or removed. A reader from before goes on with the old file.
     pub fn reader(&self) -> Result<Reader, Error> {
-        let idle = lock(&self.shared.readers).pop();
-        let idle = match idle {
-            Some(idle) => Ok(idle),
-            None => self.shared.connect_reader(),
-        };
-        // A missing file is reported as such, not as what SQLite finds in its place.
-        self.shared.still_there()?;
-        let (connection, patience) = idle?;
-        Ok(Reader::new(connection, patience, Arc::clone(&self.shared)))
+        self.shared.reader()
     }
 
     /// Ends the running operation of the transaction from another thread.
@@ -299,6 +291,19 @@ impl Database {
 }
 
 impl Shared {
+    /// The last committed state, for one thread.
+    pub(crate) fn reader(self: &Arc<Self>) -> Result<Reader, Error> {
+        let idle = lock(&self.readers).pop();
+        let idle = match idle {
+            Some(idle) => Ok(idle),
+            None => self.connect_reader(),
+        };
+        // A missing file is reported as such, not as what SQLite finds in its place.
+        self.still_there()?;
+        let (connection, patience) = idle?;
+        Ok(Reader::new(connection, patience, Arc::clone(self)))
+    }
+
     /// What another connection attaches to read this database.
     pub(crate) fn uri_for_reading(&self) -> Result<String, Error> {
         match &self.source {
@@ -485,7 +490,7 @@ fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Pa
         schema::migrations::upgrade(connection)?;
         connection.execute_batch(format::SESSIONS)?;
         connection.execute_batch(format::USAGE)?;
-        schema::after_visit(connection)?;
+        schema::after_visit(connection, now())?;
         if let Some(note) = &left.note {
             calls::recover(connection, note, now())?;
         }

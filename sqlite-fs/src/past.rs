@@ -6,10 +6,12 @@
 //! not use: what a version creates is not saved at all. `docs/format.md` is the specification.
 
 pub(crate) mod at;
+mod changes;
+mod restore;
 pub(crate) mod save;
 mod versions;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -17,11 +19,13 @@ use crate::error::damaged;
 use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
-pub(crate) use versions::used;
 pub use versions::{Keep, Label, Pruned, Version, VersionKind};
+pub(crate) use versions::{note_visit, used};
 
 /// Bits of a row's number that count within one version.
 const NUMBER_BITS: u32 = 32;
+/// Bits of an inode's saved row that are its version.
+const VERSION_BITS: u32 = 31;
 /// The highest number of a version.
 const VERSION_MAX: i64 = i32::MAX as i64;
 
@@ -29,12 +33,49 @@ const VERSION_MAX: i64 = i32::MAX as i64;
 pub(crate) const ROW: i64 = 0;
 /// There was no row.
 pub(crate) const ABSENT: i64 = 1;
-/// Another program changed the row before it could be saved.
-pub(crate) const UNKNOWN: i64 = 2;
 
 /// The first number that a row of a version can have.
 pub(crate) fn first_id(version: i64) -> i64 {
     version.clamp(0, VERSION_MAX) << NUMBER_BITS
+}
+
+/// The number of an inode's saved row; `None` for an inode number that only a foreign file has.
+pub(crate) fn inode_id(ino: Ino, version: i64) -> Option<i64> {
+    let ino = u32::try_from(ino).ok()?;
+    Some((i64::from(ino) << VERSION_BITS) | version.clamp(0, VERSION_MAX))
+}
+
+/// A list of numbers as bytes: how much each is above the one before, seven bits at a time.
+pub(crate) fn encode(mut numbers: Vec<Ino>) -> Vec<u8> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    let (mut bytes, mut last) = (Vec::with_capacity(numbers.len() * 2), 0);
+    for number in numbers {
+        let mut step = number - last;
+        last = number;
+        while step >= 0x80 {
+            bytes.push(u8::try_from(step & 0x7F).unwrap_or(0) | 0x80);
+            step >>= 7;
+        }
+        bytes.push(u8::try_from(step).unwrap_or(0));
+    }
+    bytes
+}
+
+/// The list again; `None` if the bytes are not one.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Ino>> {
+    let (mut numbers, mut last, mut step, mut shift) = (Vec::new(), 0u64, 0u64, 0u32);
+    for &byte in bytes {
+        step |= u64::from(byte & 0x7F).checked_shl(shift).filter(|_| shift < 56)?;
+        if byte & 0x80 != 0 {
+            shift += 7;
+            continue;
+        }
+        last = last.checked_add(step).filter(|last| *last <= INO_MAX)?;
+        numbers.push(last);
+        (step, shift) = (0, 0);
+    }
+    (shift == 0).then_some(numbers)
 }
 
 /// The tables that rows are saved in.
@@ -78,6 +119,9 @@ pub(crate) struct Head {
     pub(crate) total: u64,
     /// The last version that another program made.
     pub(crate) outside: i64,
+    /// Whether it has a row. The first version gets its row with the second: a page that is written twice in a large
+    /// transaction costs all checksums of the log between.
+    pub(crate) is_stored: bool,
 }
 
 /// What a transaction saves.
@@ -87,12 +131,16 @@ pub(crate) struct Past {
     /// Bytes that the past may take.
     pub(crate) allowed: u64,
     head: Cell<Option<Head>>,
+    /// Another program wrote to the file since the newest version.
+    is_visited: Cell<bool>,
     is_changed: Cell<bool>,
     bytes: Cell<u64>,
     /// The transaction saves more than the whole budget, so nothing before it can be kept.
     is_overflowed: Cell<bool>,
     /// The next number in each table; 0 where nobody has looked.
     next: [Cell<i64>; 7],
+    /// The inodes that were saved.
+    inodes: RefCell<Vec<Ino>>,
 }
 
 /// What a savepoint remembers of it.
@@ -101,6 +149,8 @@ pub(crate) struct PastMark {
     is_changed: bool,
     bytes: u64,
     is_overflowed: bool,
+    inodes: usize,
+    head: Option<Head>,
 }
 
 impl Past {
@@ -109,10 +159,12 @@ impl Past {
             keeps,
             allowed,
             head: Cell::new(None),
+            is_visited: Cell::new(false),
             is_changed: Cell::new(false),
             bytes: Cell::new(0),
             is_overflowed: Cell::new(false),
             next: Default::default(),
+            inodes: RefCell::default(),
         }
     }
 
@@ -122,8 +174,10 @@ impl Past {
             return Ok(head);
         }
         let head = match newest(connection)? {
+            // What it wrote is a version of its own, stored with the next one.
+            Some(head) if self.is_visited.get() => versions::visited(connection, head)?,
             Some(head) => head,
-            None => versions::begin(connection, self.keeps)?,
+            None => versions::begin(connection)?,
         };
         self.head.set(Some(head));
         Ok(head)
@@ -133,6 +187,11 @@ impl Past {
     pub(crate) fn touch(&self, connection: &Connection) -> rusqlite::Result<Head> {
         self.is_changed.set(true);
         self.head(connection)
+    }
+
+    /// Another program wrote to the file while it was open.
+    pub(crate) fn visit(&self) {
+        self.is_visited.set(true);
     }
 
     pub(crate) fn is_changed(&self) -> bool {
@@ -155,14 +214,29 @@ impl Past {
     }
 
     pub(crate) fn mark(&self) -> PastMark {
-        PastMark { is_changed: self.is_changed.get(), bytes: self.bytes.get(), is_overflowed: self.is_overflowed.get() }
+        PastMark {
+            is_changed: self.is_changed.get(),
+            bytes: self.bytes.get(),
+            is_overflowed: self.is_overflowed.get(),
+            inodes: self.inodes.borrow().len(),
+            head: self.head.get().filter(|head| !head.is_stored),
+        }
     }
 
     pub(crate) fn return_to(&self, mark: PastMark) {
         self.forget();
+        self.head.set(mark.head);
         self.is_changed.set(mark.is_changed);
         self.bytes.set(mark.bytes);
         self.is_overflowed.set(mark.is_overflowed);
+        self.inodes.borrow_mut().truncate(mark.inodes);
+    }
+
+    /// The versions of the transaction are committed.
+    pub(crate) fn committed(&self) {
+        if self.is_changed.get() {
+            self.is_visited.set(false);
+        }
     }
 
     /// The transaction has ended.
@@ -170,6 +244,7 @@ impl Past {
         self.is_changed.set(false);
         self.bytes.set(0);
         self.is_overflowed.set(false);
+        self.inodes.borrow_mut().clear();
         self.next.iter().for_each(|next| next.set(0));
     }
 
@@ -179,6 +254,7 @@ impl Past {
         self.next.iter().for_each(|next| next.set(0));
     }
 
+    /// A version was stored.
     fn set_head(&self, head: Head) {
         self.head.set(Some(head));
     }
@@ -199,6 +275,7 @@ fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         entries: entries.ok_or_else(|| wrong("mark of entries"))?,
         total: u64::try_from(number(3, "sum")?).map_err(|_| wrong("sum"))?,
         outside: number(4, "visit")?,
+        is_stored: true,
     })
 }
 

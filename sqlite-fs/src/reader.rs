@@ -57,6 +57,17 @@ impl Reader {
         Ok(self)
     }
 
+    /// Runs `work` outside of a state.
+    pub(crate) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
+        patience.refill();
+        patience.explained(work(connection))
+    }
+
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.shared.chunk_bytes()
+    }
+
     /// The version that is read.
     pub(crate) fn version_read(&self) -> Option<At> {
         self.at

@@ -14,7 +14,7 @@ use crate::format::{self, APPLICATION_ID, FORMAT};
 use crate::options::Durability;
 use crate::quota::Quota;
 use crate::store::write;
-use crate::{known, rows, stranger};
+use crate::{known, past, rows, stranger};
 
 /// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
@@ -122,7 +122,7 @@ pub(crate) fn put_right(connection: &Connection) -> rusqlite::Result<usize> {
 
 /// Puts a file of ours right after one of AgentFS's SDKs had it open. They leave a mark: the indexes that they add, which
 /// go again, so that the next visit is seen too.
-pub(crate) fn after_visit(connection: &Connection) -> Result<(), Error> {
+pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error> {
     const VISITED: &str =
         "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name IN ('tool_calls', 'kv_store') AND sql NOT NULL";
     let mut statement = connection.prepare(VISITED)?;
@@ -139,6 +139,7 @@ pub(crate) fn after_visit(connection: &Connection) -> Result<(), Error> {
     }
     put_right(&transaction)?;
     budget::forget(&transaction)?;
+    past::note_visit(&transaction, now)?;
     Ok(transaction.commit()?)
 }
 

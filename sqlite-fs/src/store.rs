@@ -279,7 +279,10 @@ impl Store {
         if version != self.data_version {
             self.forget();
             // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
-            self.distrusts_sums |= self.data_version != 0;
+            if self.data_version != 0 {
+                self.distrusts_sums = true;
+                self.past.visit();
+            }
             self.data_version = version;
         }
         Ok(())
@@ -440,6 +443,7 @@ impl Store {
         self.settle()?;
         self.flush_version()?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.past.committed();
         self.contents.committed(self.journal.changed_contents());
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use sqlite_fs::{CallStatus, Database, Durability, Error, Filter, NewCall, Outcome};
+use sqlite_fs::{CallStatus, Database, Durability, Error, Filter, Keep, NewCall, Outcome};
 
 /// Cycles of kill and recovery.
 const CYCLES: u32 = 200;
@@ -37,6 +37,15 @@ fn child() {
         transaction.fs().write("/small", number.to_string()).unwrap();
         transaction.fs().write(&format!("/large{}", number % 5), number.to_le_bytes().repeat(20_000)).unwrap();
         transaction.kv().set("number", &number.to_string()).unwrap();
+        // What was there some versions ago is brought back beside, and old versions go, at any moment of which it may die.
+        let newest = transaction.version().unwrap();
+        if number % 7 == 3 && newest > 3 {
+            transaction.restore(newest - 2, &["/marked"]).unwrap();
+        }
+        transaction.fs().write("/marked", number.to_string()).unwrap();
+        if number % 11 == 5 {
+            transaction.prune(&Keep { versions: Some(6), ..Keep::default() }).unwrap();
+        }
         transaction.calls().finish(id, &Outcome { result: Some("null"), ..Outcome::default() }).unwrap();
         transaction.commit().unwrap();
         let mut out = std::io::stdout().lock();
@@ -81,6 +90,7 @@ fn verify(path: &Path, acknowledged: u64, cycle: u32) -> u64 {
         assert_eq!(reader.fs().read_to_string("/small").unwrap(), number.to_string());
         assert_eq!(reader.fs().read(&format!("/large{}", number % 5)).unwrap(), number.to_le_bytes().repeat(20_000));
     }
+    verify_versions(&database, number, cycle);
     let calls = reader.calls(&Filter { limit: 60, ..Filter::default() }).unwrap();
     let newest = calls.iter().find(|call| call.status == CallStatus::Success);
     assert_eq!(newest.map(|call| call.run.as_ref().unwrap().command.clone()), (number > 0).then(|| format!("write {number}")));
@@ -88,6 +98,25 @@ fn verify(path: &Path, acknowledged: u64, cycle: u32) -> u64 {
         assert_eq!(interrupted.run.as_ref().unwrap().command, format!("write {}", number + 1), "cycle {cycle}");
     }
     number
+}
+
+/// Each version that is kept is whole: its number is in two files and a key, one less from version to version.
+fn verify_versions(database: &Database, number: u64, cycle: u32) {
+    let versions = database.reader().unwrap().versions(None, 30).unwrap();
+    for (age, version) in versions.iter().enumerate() {
+        let expected = number - age as u64;
+        let reader = database.reader_at(version.number).unwrap();
+        if expected == 0 {
+            assert!(!reader.fs().exists("/small").unwrap(), "cycle {cycle}");
+            continue;
+        }
+        let what = format!("cycle {cycle}, version {}", version.number);
+        assert_eq!(reader.fs().read_to_string("/small").unwrap(), expected.to_string(), "{what}");
+        assert_eq!(reader.fs().read_to_string("/marked").unwrap(), expected.to_string(), "{what}");
+        assert_eq!(reader.get("number").unwrap().unwrap().json, expected.to_string(), "{what}");
+        let large = reader.fs().read(&format!("/large{}", expected % 5)).unwrap();
+        assert_eq!(large, expected.to_le_bytes().repeat(20_000), "{what}");
+    }
 }
 
 /// T-REL-01

@@ -524,7 +524,6 @@ fn a_snapshot_brings_rows_and_nothing_else() {
             "sandlite_past_symlink",
             "sandlite_past_whiteout",
             "sandlite_run",
-            "sandlite_seal",
             "sandlite_session",
             "sandlite_usage",
             "sandlite_version",

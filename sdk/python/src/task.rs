@@ -49,11 +49,6 @@ impl Waiting {
             thread.unpark();
         }
     }
-
-    /// Looks at the files as the running command has them; `None` when it does not run.
-    fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
-        files::look(py, self.cancel.as_ref().and_then(Cancel::files), verb, path)
-    }
 }
 
 /// A running operation.
@@ -69,6 +64,15 @@ impl Task {
             Stop::Command(cancel) => cancel.kill(),
             Stop::Waiting(waiting) => waiting.give_up(),
         }
+    }
+
+    /// Looks at the files as the running command has them; `None` when it does not run.
+    fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
+        let running = match &self.0 {
+            Stop::Command(cancel) => cancel.files(),
+            Stop::Nothing | Stop::Waiting(_) => None,
+        };
+        files::look(py, running, verb, path)
     }
 }
 

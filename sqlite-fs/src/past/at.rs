@@ -6,7 +6,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
-use super::{ABSENT, ROW, UNKNOWN, first_id};
+use super::{ABSENT, NUMBER_BITS, ROW, VERSION_MAX, first_id, inode_id};
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::kv::{KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, Stat};
@@ -22,8 +22,28 @@ pub(crate) struct At {
     pub(crate) mark: Ino,
     /// The first number of an entry that did not exist.
     pub(crate) entries: i64,
-    /// Whether another program wrote to the file since.
-    has_visits: bool,
+    /// The first version since that another program made: what only the present or a row of a later version tells is unknown.
+    visited: Option<i64>,
+}
+
+impl At {
+    /// The present.
+    pub(crate) fn now() -> Self {
+        Self { version: VERSION_MAX, first: i64::MAX, mark: u64::MAX, entries: i64::MAX, visited: None }
+    }
+
+    /// The first number of a row that a later version saved.
+    pub(crate) fn first_after(&self) -> i64 {
+        self.first
+    }
+
+    /// Fails for what was not saved before another program could change it: a row of this version, or the present one.
+    fn refuse_unknown(&self, saved: Option<i64>) -> Result<(), Fault> {
+        match self.visited {
+            Some(visit) if saved.is_none_or(|version| version >= visit) => Err(FsError::Unknown.into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Reads what is known of a version.
@@ -41,7 +61,13 @@ pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
     let Some((mark, entries)) = found else { return Err(none(connection, version)?) };
     let newest = super::newest(connection)?.ok_or_else(|| damaged("no version is the newest"))?;
     let mark = u64::try_from(mark).ok().filter(|mark| *mark <= INO_MAX).ok_or_else(|| damaged(format!("a mark is {mark}")))?;
-    Ok(At { version, first: first_id(version + 1), mark, entries, has_visits: newest.outside > version })
+    let visited = match newest.outside > version {
+        true => connection
+            .prepare_cached("SELECT min(id) FROM sandlite_version WHERE id>?1 AND outside=id")?
+            .query_row([version], |row| row.get(0))?,
+        false => None,
+    };
+    Ok(At { version, first: first_id(version + 1), mark, entries, visited })
 }
 
 /// The error for a version that is not there.
@@ -62,7 +88,6 @@ pub(crate) fn still_there(connection: &Connection, at: At) -> Result<(), Fault> 
 fn state(value: ValueRef<'_>) -> Result<i64, Fault> {
     match value.as_i64() {
         Ok(state @ (ROW | ABSENT)) => Ok(state),
-        Ok(UNKNOWN) => Err(FsError::Unknown.into()),
         _ => Err(damaged("a saved row has an invalid state").into()),
     }
 }
@@ -72,44 +97,32 @@ pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<
         return Ok(None);
     }
     let mut statement = connection.prepare_cached(
-        "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state
-         FROM sandlite_past_inode WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1",
+        "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state, id
+         FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1",
     )?;
-    let mut found = statement.query([signed(ino), at.first])?;
+    let (Some(first), Some(last)) = (inode_id(ino, at.version + 1), inode_id(ino, i64::MAX)) else {
+        return Ok(rows::inode(connection, ino)?);
+    };
+    let mut found = statement.query([first, last])?;
     if let Some(row) = found.next()? {
+        at.refuse_unknown(Some(row.get::<_, i64>(13)? & VERSION_MAX))?;
         return match state(row.get_ref(12)?)? {
             ROW => Ok(Some(rows::stat(row, ino)?)),
             _ => Ok(None),
         };
     }
+    at.refuse_unknown(None)?;
     Ok(rows::inode(connection, ino)?)
-}
-
-/// Whether a directory had changes that nobody saved before the row of this number.
-fn refuse_unknown_names(connection: &Connection, at: At, dir: Ino, before: Option<i64>) -> Result<(), Fault> {
-    if !at.has_visits {
-        return Ok(());
-    }
-    let marker: Option<i64> = connection
-        .prepare_cached(
-            "SELECT id FROM sandlite_past_dentry WHERE parent_ino=?1 AND name IS NULL AND id>=?2 ORDER BY id LIMIT 1",
-        )?
-        .query_row([signed(dir), at.first], |row| row.get(0))
-        .optional()?;
-    match marker {
-        Some(marker) if before.is_none_or(|id| id > marker) => Err(FsError::Unknown.into()),
-        _ => Ok(()),
-    }
 }
 
 /// The number of an entry and the inode that it leads to.
 pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT state, ino, id, entry FROM sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
+        "SELECT state, ino, id, entry FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
     let mut found = statement.query(params![signed(dir), name, at.first])?;
     if let Some(row) = found.next()? {
-        refuse_unknown_names(connection, at, dir, Some(row.get(2)?))?;
+        at.refuse_unknown(Some(row.get::<_, i64>(2)? >> NUMBER_BITS))?;
         if state(row.get_ref(0)?)? == ABSENT {
             return Ok(None);
         }
@@ -117,7 +130,7 @@ pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Re
         let id: i64 = rows::number(row, 3, "the number of an entry")?;
         return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
     }
-    refuse_unknown_names(connection, at, dir, None)?;
+    at.refuse_unknown(None)?;
     let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND id<?3")?;
     let mut found = statement.query(params![signed(dir), name, at.entries])?;
     match found.next()? {
@@ -133,8 +146,8 @@ pub(crate) fn dentry(connection: &Connection, at: At, dir: Ino, name: &str) -> R
 /// The entries of a directory that are gone or changed since, in order of their numbers.
 fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name NOT NULL AND p.id>=?2
-         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry q WHERE q.parent_ino=?1 AND q.name=p.name AND q.id>=?2 AND q.id<p.id)",
+        "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.id>=?2
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry q INDEXED BY idx_sandlite_past_dentry WHERE q.parent_ino=?1 AND q.name=p.name AND q.id>=?2 AND q.id<p.id)",
     )?;
     let mut found = statement.query([signed(dir), at.first])?;
     let mut entries = Vec::new();
@@ -167,7 +180,7 @@ pub(crate) fn entries(
     cookie: u64,
     limit: usize,
 ) -> Result<Vec<Entry>, Fault> {
-    refuse_unknown_names(connection, at, dir, None)?;
+    at.refuse_unknown(None)?;
     let state: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     if listed.key != Some((dir, state)) {
         *listed = Listed { gone: gone(connection, at, dir)?, key: Some((dir, state)) };
@@ -175,7 +188,7 @@ pub(crate) fn entries(
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
          WHERE d.parent_ino=?1 AND d.id>?2 AND d.id<?3
-         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
          ORDER BY d.id LIMIT ?4",
     )?;
     let limited = signed(limit as u64);
@@ -216,9 +229,11 @@ fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
 /// One place where an inode was. Looks through the entries, as the present does.
 pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(Ino, String)>, Fault> {
     // Where it was last seen, if that is still so.
-    let mut hints = connection
-        .prepare_cached("SELECT dir, name FROM sandlite_past_inode WHERE ino=?1 AND dir NOT NULL ORDER BY id DESC LIMIT 4")?;
-    let mut found = hints.query([signed(of)])?;
+    let mut hints = connection.prepare_cached(
+        "SELECT dir, name FROM (SELECT dir, name FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 4)
+         WHERE dir NOT NULL",
+    )?;
+    let mut found = hints.query([inode_id(of, 0), inode_id(of, i64::MAX)])?;
     while let Some(row) = found.next()? {
         let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
         if dentry(connection, at, dir, &name)? == Some(of) {
@@ -227,7 +242,7 @@ pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(
     }
     for query in [
         "SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 AND id<?2",
-        "SELECT parent_ino, name FROM sandlite_past_dentry WHERE ino=?1 AND id>=?2 AND name NOT NULL",
+        "SELECT parent_ino, name FROM sandlite_past_dentry WHERE ino=?1 AND id>=?2",
     ] {
         let from = if query.contains("past") { at.first } else { at.entries };
         let mut statement = connection.prepare_cached(query)?;
@@ -252,9 +267,10 @@ pub(crate) fn part(
     out: &mut [u8],
 ) -> Result<Option<usize>, Fault> {
     let row: Option<i64> = connection
-        .prepare_cached("SELECT id FROM sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
+        .prepare_cached("SELECT id FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
         .query_row(params![signed(ino), signed(index), at.first], |row| row.get(0))
         .optional()?;
+    at.refuse_unknown(row.map(|row| row >> NUMBER_BITS))?;
     let Some(row) = row else { return Ok(rows::part(connection, ino, index, start, out)?) };
     let blob = connection.blob_open(MAIN_DB, c"sandlite_past_data", c"data", row, true)?;
     let stored = blob.len().saturating_sub(start).min(out.len());
@@ -271,28 +287,14 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
         return Ok(None);
     }
     let saved = connection
-        .prepare_cached("SELECT target FROM sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
-        .query_row([signed(ino), at.first], |row| rows::target_of(row, ino))
+        .prepare_cached("SELECT target, id FROM sandlite_past_symlink INDEXED BY idx_sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
+        .query_row([signed(ino), at.first], |row| Ok((rows::target_of(row, ino)?, row.get::<_, i64>(1)?)))
         .optional()?;
+    at.refuse_unknown(saved.as_ref().map(|(_, id)| id >> NUMBER_BITS))?;
     Ok(match saved {
-        Some(target) => Some(target),
+        Some((target, _)) => Some(target),
         None => rows::target(connection, ino)?,
     })
-}
-
-/// Whether the keys had changes that nobody saved before the row of this number.
-fn refuse_unknown_keys(connection: &Connection, at: At, before: Option<i64>) -> Result<(), Fault> {
-    if !at.has_visits {
-        return Ok(());
-    }
-    let marker: Option<i64> = connection
-        .prepare_cached("SELECT id FROM sandlite_past_kv WHERE key IS NULL AND id>=?1 ORDER BY id LIMIT 1")?
-        .query_row([at.first], |row| row.get(0))
-        .optional()?;
-    match marker {
-        Some(marker) if before.is_none_or(|id| id > marker) => Err(FsError::Unknown.into()),
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<Value>, Fault> {
@@ -302,13 +304,13 @@ pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<V
     )?;
     let mut found = statement.query(params![key, at.first])?;
     if let Some(row) = found.next()? {
-        refuse_unknown_keys(connection, at, Some(row.get(6)?))?;
+        at.refuse_unknown(Some(row.get::<_, i64>(6)? >> NUMBER_BITS))?;
         return match state(row.get_ref(5)?)? {
             ROW => Ok(Some(crate::kv::value(row)?)),
             _ => Ok(None),
         };
     }
-    refuse_unknown_keys(connection, at, None)?;
+    at.refuse_unknown(None)?;
     Ok(crate::kv::get(connection, key)?)
 }
 
@@ -321,12 +323,12 @@ pub(crate) fn keys_after(
     most: usize,
     bytes: usize,
 ) -> Result<KeyPage, Fault> {
-    refuse_unknown_keys(connection, at, None)?;
+    at.refuse_unknown(None)?;
     let mut statement = connection.prepare_cached(
         "SELECT key FROM kv_store k WHERE key>=?1 AND (?2 IS NULL OR key>?2)
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p WHERE p.key=k.key AND p.id>=?3)
-         UNION ALL SELECT key FROM sandlite_past_kv p WHERE key>=?1 AND (?2 IS NULL OR key>?2) AND id>=?3 AND state=0
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv q WHERE q.key=p.key AND q.id>=?3 AND q.id<p.id)
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p INDEXED BY idx_sandlite_past_kv WHERE p.key=k.key AND p.id>=?3)
+         UNION ALL SELECT key FROM sandlite_past_kv p INDEXED BY idx_sandlite_past_kv WHERE key>=?1 AND (?2 IS NULL OR key>?2) AND id>=?3 AND state=0
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv q INDEXED BY idx_sandlite_past_kv WHERE q.key=p.key AND q.id>=?3 AND q.id<p.id)
          ORDER BY key",
     )?;
     let found = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after, at.first])?;
@@ -335,7 +337,7 @@ pub(crate) fn keys_after(
 
 pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -> Result<Option<Vec<u8>>, Fault> {
     let mut statement = connection.prepare_cached(
-        "SELECT content, state FROM sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
+        "SELECT content, state FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
     let mut found = statement.query(params![name, part, at.first])?;
     if let Some(row) = found.next()? {
@@ -350,9 +352,9 @@ pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -
 pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM sandlite_session s
-           WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
+           WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p INDEXED BY idx_sandlite_past_session WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
          UNION SELECT name FROM sandlite_past_session p WHERE id>=?1 AND state=0
-           AND NOT EXISTS (SELECT 1 FROM sandlite_past_session q WHERE q.name=p.name AND q.part=p.part AND q.id>=?1 AND q.id<p.id)
+           AND NOT EXISTS (SELECT 1 FROM sandlite_past_session q INDEXED BY idx_sandlite_past_session WHERE q.name=p.name AND q.part=p.part AND q.id>=?1 AND q.id<p.id)
          ORDER BY name",
     )?;
     let names = statement.query_map([at.first], |row| row.get(0))?;
@@ -362,7 +364,7 @@ pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, F
 /// Whether a path was hidden.
 pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool, Fault> {
     let mut statement =
-        connection.prepare_cached("SELECT state FROM sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
+        connection.prepare_cached("SELECT state FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
     let mut found = statement.query(params![path, at.first])?;
     if let Some(row) = found.next()? {
         return Ok(state(row.get_ref(0)?)? == ROW);

@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::{ABSENT, Head, Past, ROW, Table, first_id};
+use super::{ABSENT, Head, Past, ROW, Table, first_id, inode_id};
 use crate::node::Ino;
 use crate::rows::signed;
 
@@ -42,40 +42,35 @@ impl Past {
         }
     }
 
+    /// The number that the row of an old inode gets, if it is saved.
+    fn inode_id(&self, connection: &Connection, ino: Ino) -> Result<Option<i64>> {
+        let Some((head, _)) = self.version(connection)?.filter(|(head, _)| ino < head.mark) else { return Ok(None) };
+        let id = inode_id(ino, head.version + 1);
+        if id.is_none() {
+            self.give_up();
+        }
+        Ok(id)
+    }
+
     /// Saves an inode, with the place where it was last seen.
     pub(crate) fn inode(&self, connection: &Connection, ino: Ino, place: Option<(Ino, &str)>) -> Result<()> {
-        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
-        if ino >= head.mark {
-            return Ok(());
-        }
-        let id = self.next_id(connection, Table::Inode, first)?;
+        let Some(id) = self.inode_id(connection, ino)? else { return Ok(()) };
         let (dir, name) = place.map_or((None, None), |(dir, name)| (Some(signed(dir)), Some(name)));
         let saved = connection
             .prepare_cached(
-                "INSERT INTO sandlite_past_inode SELECT ?1, 0, ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev,
-                 atime_nsec, mtime_nsec, ctime_nsec, ?4, ?5 FROM fs_inode WHERE ino=?2
-                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_inode WHERE ino=?2 AND id>=?3)",
+                "INSERT OR IGNORE INTO sandlite_past_inode SELECT ?1, 0, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev,
+                 atime_nsec, mtime_nsec, ctime_nsec, ?3, ?4 FROM fs_inode WHERE ino=?2",
             )?
-            .execute(params![id, signed(ino), first, dir, name])?;
-        self.saved(Table::Inode, saved, if saved > 0 { name.map_or(0, str::len) as u64 } else { 0 });
+            .execute(params![id, signed(ino), dir, name])?;
+        self.saved_inode(ino, saved, name.map_or(0, str::len));
         Ok(())
     }
 
-    /// Saves that there is no inode of a number that was used before.
-    pub(crate) fn no_inode(&self, connection: &Connection, ino: Ino) -> Result<()> {
-        let Some((head, first)) = self.version(connection)? else { return Ok(()) };
-        if ino >= head.mark {
-            return Ok(());
+    fn saved_inode(&self, ino: Ino, saved: usize, bytes: usize) {
+        if saved > 0 {
+            self.inodes.borrow_mut().push(ino);
+            self.saved(Table::Inode, saved, bytes as u64);
         }
-        let id = self.next_id(connection, Table::Inode, first)?;
-        let saved = connection
-            .prepare_cached(
-                "INSERT INTO sandlite_past_inode (id, state, ino) SELECT ?1, ?4, ?2
-                 WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_inode WHERE ino=?2 AND id>=?3)",
-            )?
-            .execute(params![id, signed(ino), first, ABSENT])?;
-        self.saved(Table::Inode, saved, 0);
-        Ok(())
     }
 
     /// Saves a range of inodes with their contents and targets, the last one included.
@@ -86,7 +81,19 @@ impl Past {
             return Ok(());
         }
         // A number that SQLite chooses follows the highest, so the first row of a version gets its number from here.
-        self.many(connection, Table::Inode, first, signed(from), signed(to), RANGE_OF_INODES)?;
+        if inode_id(to, 0).is_none() {
+            self.give_up();
+            return Ok(());
+        }
+        let mut statement = connection.prepare_cached(
+            "INSERT OR IGNORE INTO sandlite_past_inode SELECT (ino<<31)|?3, 0, mode, nlink, uid, gid, size, atime, mtime, ctime,
+             rdev, atime_nsec, mtime_nsec, ctime_nsec, NULL, NULL FROM fs_inode WHERE ino BETWEEN ?1 AND ?2 RETURNING id>>31",
+        )?;
+        let mut rows = statement.query(params![signed(from), signed(to), head.version + 1])?;
+        while let Some(row) = rows.next()? {
+            self.saved_inode(crate::rows::ino(row, 0)?, 1, 0);
+        }
+        drop(rows);
         self.many(connection, Table::Data, first, signed(from), signed(to), RANGE_OF_DATA)?;
         self.many(connection, Table::Symlink, first, signed(from), signed(to), RANGE_OF_SYMLINKS)
     }
@@ -149,7 +156,9 @@ impl Past {
             return Ok(());
         }
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3",
+            )?
             .exists(params![signed(ino), signed(index), first])?;
         if is_saved {
             return Ok(());
@@ -173,7 +182,7 @@ impl Past {
             .prepare_cached(
                 "INSERT INTO sandlite_past_dentry SELECT ?1, 0, parent_ino, name, ino, id FROM fs_dentry
                  WHERE parent_ino=?2 AND name=?3 AND id<?4
-                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?5)",
+                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?5)",
             )?
             .execute(params![id, signed(dir), name, head.entries, first])?;
         self.saved(Table::Dentry, saved, if saved > 0 { name.len() as u64 } else { 0 });
@@ -191,7 +200,7 @@ impl Past {
             .prepare_cached(
                 "INSERT INTO sandlite_past_dentry (id, state, parent_ino, name) SELECT ?1, ?7, ?2, ?3 FROM fs_dentry
                  WHERE parent_ino=?4 AND name=?5 AND id<?6
-                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?8)",
+                 AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?2 AND name=?3 AND id>=?8)",
             )?
             .execute(params![id, signed(to.0), to.1, signed(from.0), from.1, head.entries, ABSENT, first])?;
         self.saved(Table::Dentry, saved, if saved > 0 { to.1.len() as u64 } else { 0 });
@@ -201,8 +210,9 @@ impl Past {
     /// Saves a key with its value, or that there is none.
     pub(crate) fn key(&self, connection: &Connection, key: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
-        let is_saved =
-            connection.prepare_cached("SELECT 1 FROM sandlite_past_kv WHERE key=?1 AND id>=?2")?.exists(params![key, first])?;
+        let is_saved = connection
+            .prepare_cached("SELECT 1 FROM sandlite_past_kv INDEXED BY idx_sandlite_past_kv WHERE key=?1 AND id>=?2")?
+            .exists(params![key, first])?;
         if is_saved {
             return Ok(());
         }
@@ -229,7 +239,9 @@ impl Past {
     pub(crate) fn session(&self, connection: &Connection, name: &str, part: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3",
+            )?
             .exists(params![name, part, first])?;
         if is_saved {
             return Ok(());
@@ -257,7 +269,9 @@ impl Past {
     pub(crate) fn whiteout(&self, connection: &Connection, path: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let is_saved = connection
-            .prepare_cached("SELECT 1 FROM sandlite_past_whiteout WHERE path=?1 AND id>=?2")?
+            .prepare_cached(
+                "SELECT 1 FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2",
+            )?
             .exists(params![path, first])?;
         if is_saved {
             return Ok(());
@@ -278,12 +292,9 @@ impl Past {
     }
 }
 
-const RANGE_OF_INODES: &str = "{insert} SELECT {id}, 0, ino, mode, nlink, uid, gid, size, atime, mtime, ctime, rdev, atime_nsec,
-  mtime_nsec, ctime_nsec, NULL, NULL FROM fs_inode i WHERE ino BETWEEN ?1 AND ?2
-  AND NOT EXISTS (SELECT 1 FROM sandlite_past_inode p WHERE p.ino=i.ino AND p.id>=?3)";
 const RANGE_OF_DATA: &str = "{insert} SELECT {id}, ino, chunk_index, data FROM fs_data d WHERE ino BETWEEN ?1 AND ?2
-  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p INDEXED BY idx_sandlite_past_data WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";
 const RANGE_OF_SYMLINKS: &str = "{insert} SELECT {id}, ino, target FROM fs_symlink s WHERE ino BETWEEN ?1 AND ?2
-  AND NOT EXISTS (SELECT 1 FROM sandlite_past_symlink p WHERE p.ino=s.ino AND p.id>=?3)";
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_symlink p INDEXED BY idx_sandlite_past_symlink WHERE p.ino=s.ino AND p.id>=?3)";
 const CHUNKS_OF_FILE: &str = "{insert} SELECT {id}, ino, chunk_index, data FROM fs_data d WHERE ino=?1 AND chunk_index>=?2
-  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";
+  AND NOT EXISTS (SELECT 1 FROM sandlite_past_data p INDEXED BY idx_sandlite_past_data WHERE p.ino=d.ino AND p.chunk_index=d.chunk_index AND p.id>=?3)";

@@ -87,45 +87,73 @@ pub struct Pruned {
     pub oldest: i64,
 }
 
-/// The first version of a database: the state before anything is saved.
-pub(super) fn begin(connection: &Connection, keeps: bool) -> rusqlite::Result<Head> {
-    let mark = rows::next_ino(connection)?;
-    let entries = rows::next_entry(connection)?;
-    let head = Head { version: 0, mark, entries, total: 0, outside: 0 };
-    if keeps {
-        // Rows of the past without a version say nothing.
-        remove_saved(connection, i64::MAX)?;
-        let time: i64 = connection
-            .prepare_cached(
-                "SELECT CAST(coalesce(max(ctime), 0) AS INTEGER), coalesce(max(ctime_nsec), 0) FROM fs_inode WHERE ino=1",
-            )?
-            .query_row([], |row| Ok(rows::join(row.get(0)?, row.get(1)?)))?;
-        insert(connection, head, time, None)?;
-    }
-    Ok(head)
+/// The first version of a database: the state before anything changes.
+pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Head> {
+    let (mark, entries) = (rows::next_ino(connection)?, rows::next_entry(connection)?);
+    Ok(Head { version: 0, mark, entries, total: 0, outside: 0, is_stored: false })
 }
 
-fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>) -> rusqlite::Result<()> {
+/// The version that another program made after `head`.
+pub(super) fn visited(connection: &Connection, head: Head) -> rusqlite::Result<Head> {
+    let version = head.version + 1;
+    let (mark, entries) = (rows::next_ino(connection)?.max(head.mark), rows::next_entry(connection)?.max(head.entries));
+    Ok(Head { version, mark, entries, outside: version, is_stored: false, ..head })
+}
+
+/// Stores that another program wrote to a file while it was closed.
+pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<()> {
+    match super::newest(connection)? {
+        Some(head) => insert(connection, visited(connection, head)?, now, None, &[]),
+        None => Ok(()),
+    }
+}
+
+/// Gives the first version its row.
+fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
+    let time: i64 = connection
+        .prepare_cached("SELECT coalesce(max(ctime), 0), coalesce(max(ctime_nsec), 0) FROM fs_inode WHERE ino=1")?
+        .query_row([], |row| Ok(rows::join(row.get(0)?, row.get(1)?)))?;
+    insert(connection, head, time, None, &[])
+}
+
+fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>, inodes: &[u8]) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO sandlite_version (id, time_ns, call, mark, entries, total, outside)
-             VALUES (?1, ?2, (SELECT id FROM tool_calls WHERE id=?3), ?4, ?5, ?6, ?7)",
+            "INSERT INTO sandlite_version (id, time_ns, call, mark, entries, total, outside, inodes)
+             VALUES (?1, ?2, (SELECT id FROM tool_calls WHERE id=?3), ?4, ?5, ?6, ?7, ?8)",
         )?
-        .execute(params![head.version, time, call, signed(head.mark), head.entries, signed(head.total), head.outside])?;
+        .execute(params![head.version, time, call, signed(head.mark), head.entries, signed(head.total), head.outside, inodes])?;
     Ok(())
 }
 
-/// Removes saved rows with lower numbers.
-fn remove_saved(connection: &Connection, below: i64) -> rusqlite::Result<()> {
-    for table in Table::ALL {
-        connection.prepare_cached(&format!("DELETE FROM {} WHERE id<?1", table.name()))?.execute([below])?;
+/// Removes the rows that a version and those before it saved.
+fn remove_saved(connection: &Connection, up_to: i64) -> rusqlite::Result<()> {
+    for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Inode)) {
+        connection.prepare_cached(&format!("DELETE FROM {} WHERE id<?1", table.name()))?.execute([first_id(up_to + 1)])?;
+    }
+    let mut lists = connection.prepare_cached("SELECT id, inodes FROM sandlite_version WHERE id<=?1")?;
+    let mut remove = connection.prepare_cached("DELETE FROM sandlite_past_inode WHERE id=?1")?;
+    let mut found = lists.query([up_to])?;
+    while let Some(row) = found.next()? {
+        for ino in list_of(row, 1)? {
+            remove.execute([super::inode_id(ino, row.get(0)?)])?;
+        }
     }
     Ok(())
+}
+
+/// The list of inodes in a version's row.
+pub(super) fn list_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Ino>> {
+    let bytes = row.get_ref(column)?.as_bytes().map_err(|_| damaged("a list of inodes is not bytes"))?;
+    super::decode(bytes).ok_or_else(|| damaged("a list of inodes is invalid"))
 }
 
 /// Forgets all versions but the newest, which is the only one that needs no saved rows.
 fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> {
-    remove_saved(connection, first_id(newest + 1))?;
+    for table in Table::ALL {
+        connection.execute_batch(&format!("DELETE FROM {}", table.name()))?;
+    }
+    connection.prepare_cached("UPDATE sandlite_version SET inodes=x'' WHERE id=?1")?.execute([newest])?;
     connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([newest])?;
     connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([newest])?;
     Ok(())
@@ -147,11 +175,18 @@ impl Store {
             entries: self.next_entry_if_known().map_or(head.entries, |next| next.max(head.entries)),
             total: head.total.saturating_add(self.past.bytes.get()),
             outside: head.outside,
+            is_stored: true,
         };
+        if !head.is_stored && head.outside == head.version && head.version > 0 {
+            insert(&self.connection, head, self.now(), None, &[])?;
+        } else if !head.is_stored {
+            store_first(&self.connection, head)?;
+        }
         if new.version >= super::VERSION_MAX {
             return Err(damaged("the numbers of versions are used up").into());
         }
-        insert(&self.connection, new, self.now(), self.first_call)?;
+        let inodes = super::encode(self.past.inodes.take());
+        insert(&self.connection, new, self.now(), self.first_call, &inodes)?;
         if self.past.is_overflowed.get() || self.past.allowed == 0 {
             remove_all_but(&self.connection, new.version)?;
         } else {
@@ -211,7 +246,7 @@ pub(crate) fn oldest(connection: &Connection) -> rusqlite::Result<Option<Head>> 
 fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>) -> rusqlite::Result<()> {
     if let Some(most) = most {
         // Rows of a version go together, or its predecessor would be half there.
-        for table in Table::ALL {
+        for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Inode)) {
             let query = format!("SELECT id FROM {} ORDER BY id LIMIT 1 OFFSET ?1", table.name());
             let id: Option<i64> = connection.prepare_cached(&query)?.query_row([signed(most)], |row| row.get(0)).optional()?;
             if let Some(id) = id {
@@ -220,7 +255,8 @@ fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>)
         }
     }
     if keep > oldest {
-        remove_saved(connection, first_id(keep + 1))?;
+        remove_saved(connection, keep)?;
+        connection.prepare_cached("UPDATE sandlite_version SET inodes=x'' WHERE id=?1")?.execute([keep])?;
         connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([keep])?;
         connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([keep])?;
     }
@@ -424,8 +460,6 @@ impl Store {
         }
         let now = self.now();
         let problem = self.run(|store| {
-            // The first label of a database may name its first version.
-            store.past.head(&store.connection)?;
             if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
                 return Ok(Some(super::at::none(&store.connection, version)?));
             }
@@ -464,13 +498,4 @@ fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Prun
         labels: labels.saturating_sub(count("sandlite_label")?),
         oldest: oldest_now.version,
     })
-}
-
-/// The marks of a version, for what compares two of them.
-pub(super) fn marks(connection: &Connection, version: i64) -> rusqlite::Result<Option<(Ino, i64)>> {
-    connection
-        .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version WHERE id=?1")?
-        .query_row([version], super::head_of)
-        .optional()
-        .map(|head| head.map(|head| (head.mark, head.entries)))
 }

@@ -1,0 +1,297 @@
+//! What differs between two versions, found from what was saved between them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rusqlite::{Connection, params};
+
+use super::at::{self, At};
+use super::{first_id, versions};
+use crate::error::{Error, Fault, FsError, damaged};
+use crate::node::{FileType, Ino, ROOT, Stat};
+use crate::reader::Reader;
+use crate::rows::{self, signed};
+use crate::store::{Change, ChangeKind};
+
+/// Changes that are listed; those after them are not.
+const CHANGES_MAX: usize = 100_000;
+/// Bytes that are compared at a time.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Two states of one database.
+struct Pair<'c> {
+    connection: &'c Connection,
+    from: At,
+    to: At,
+    chunk_bytes: u64,
+    /// Paths of directories in each.
+    known: [HashMap<Ino, Option<String>>; 2],
+    changes: BTreeMap<String, Change>,
+}
+
+impl Reader {
+    /// What changed from a version to a later one, or to what is committed now: by path, and whether that is all. Costs what
+    /// changed. Times of directories do not count.
+    pub fn changes(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, bool), Error> {
+        let chunk_bytes = self.chunk_bytes() as u64;
+        let (from, to) = self.states(from, to)?;
+        Ok(self.rows(|connection| {
+            let known = Default::default();
+            let mut pair = Pair { connection, from, to, chunk_bytes, known, changes: BTreeMap::new() };
+            let is_complete = pair.compare()?;
+            pair.join_renamed()?;
+            Ok((pair.changes.into_values().collect(), is_complete))
+        })?)
+    }
+
+    fn states(&self, from: i64, to: Option<i64>) -> Result<(At, At), Error> {
+        self.with_connection(|connection| {
+            let from = at::open(connection, from)?;
+            let to = to.map_or(Ok(At::now()), |to| at::open(connection, to))?;
+            if to.version < from.version {
+                let reason = format!("version {} is older than {}", to.version, from.version);
+                return Err(Error::Invalid { what: "range", reason });
+            }
+            Ok((from, to))
+        })
+    }
+}
+
+impl Pair<'_> {
+    fn state(&self, side: usize) -> At {
+        if side == 0 { self.from } else { self.to }
+    }
+
+    fn compare(&mut self) -> Result<bool, Fault> {
+        let (keys, inodes) = (self.keys()?, self.inodes()?);
+        let is_complete = keys.len() < CHANGES_MAX && inodes.len() < CHANGES_MAX;
+        let mut paths = BTreeSet::new();
+        for (dir, name) in keys.iter().take(CHANGES_MAX) {
+            for side in 0..2 {
+                if let Some(path) = self.path_of(side, *dir)? {
+                    paths.insert(join(&path, name));
+                }
+            }
+        }
+        for ino in inodes.iter().take(CHANGES_MAX) {
+            for side in 0..2 {
+                if let Some(path) = self.path_of_any(side, *ino)? {
+                    paths.insert(path);
+                }
+            }
+        }
+        for path in paths {
+            let (before, after) = (self.walk(0, &path)?, self.walk(1, &path)?);
+            self.compare_at(&path, before, after, 0)?;
+        }
+        Ok(is_complete)
+    }
+
+    /// Entries that were removed, moved or created.
+    fn keys(&self) -> Result<BTreeSet<(Ino, String)>, Fault> {
+        let (low, high) = (first_id(self.from.version + 1), self.to.first_after());
+        let mut keys = BTreeSet::new();
+        for (query, from, to) in [
+            ("SELECT parent_ino, name FROM sandlite_past_dentry WHERE id>=?1 AND id<?2 LIMIT ?3", low, high),
+            ("SELECT parent_ino, name FROM fs_dentry WHERE id>=?1 AND id<?2 LIMIT ?3", self.from.entries, self.to.entries),
+            (
+                "SELECT parent_ino, name FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_entry
+                 WHERE entry>=?1 AND entry<?2 LIMIT ?3",
+                self.from.entries,
+                self.to.entries,
+            ),
+        ] {
+            let mut statement = self.connection.prepare_cached(query)?;
+            let mut found = statement.query(params![from, to, signed(CHANGES_MAX as u64)])?;
+            while let Some(row) = found.next()? {
+                keys.insert((rows::ino(row, 0)?, rows::name(row, 1)?.to_owned()));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Inodes that were saved.
+    fn inodes(&self) -> Result<BTreeSet<Ino>, Fault> {
+        let mut statement = self.connection.prepare_cached("SELECT inodes FROM sandlite_version WHERE id>?1 AND id<=?2")?;
+        let mut found = statement.query([self.from.version, self.to.version])?;
+        let mut inodes = BTreeSet::new();
+        while let Some(row) = found.next()? {
+            inodes.extend(versions::list_of(row, 0)?);
+            if inodes.len() > CHANGES_MAX {
+                break;
+            }
+        }
+        Ok(inodes)
+    }
+
+    /// The path of a directory.
+    fn path_of(&mut self, side: usize, dir: Ino) -> Result<Option<String>, Fault> {
+        if dir == ROOT {
+            return Ok(Some("/".to_owned()));
+        }
+        if let Some(known) = self.known.get(side).and_then(|known| known.get(&dir)) {
+            return Ok(known.clone());
+        }
+        let path = self.path_of_any(side, dir)?;
+        if let Some(known) = self.known.get_mut(side) {
+            known.insert(dir, path.clone());
+        }
+        Ok(path)
+    }
+
+    /// A path of an inode, if it had one.
+    fn path_of_any(&mut self, side: usize, ino: Ino) -> Result<Option<String>, Fault> {
+        let (mut names, mut current) = (Vec::new(), ino);
+        while current != ROOT {
+            if at::inode(self.connection, self.state(side), current)?.is_none() {
+                return Ok(None);
+            }
+            let Some((parent, name)) = at::place(self.connection, self.state(side), current)? else { return Ok(None) };
+            names.push(name);
+            current = parent;
+            if names.len() > crate::Quota::DEPTH_MAX as usize + 1 {
+                return Err(damaged(format!("inode {ino} is below itself")).into());
+            }
+            if let Some(Some(known)) = self.known.get(side).and_then(|known| known.get(&current)) {
+                let path = names.iter().rev().fold(known.clone(), |path, name| join(&path, name));
+                return Ok(Some(path));
+            }
+        }
+        Ok(Some(names.iter().rev().fold("/".to_owned(), |path, name| join(&path, name))))
+    }
+
+    fn walk(&self, side: usize, path: &str) -> Result<Option<Stat>, Fault> {
+        let (state, mut ino) = (self.state(side), ROOT);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            match at::dentry(self.connection, state, ino, name)? {
+                Some(found) => ino = found,
+                None => return Ok(None),
+            }
+        }
+        at::inode(self.connection, state, ino)
+    }
+
+    fn compare_at(&mut self, path: &str, before: Option<Stat>, after: Option<Stat>, depth: u32) -> Result<(), Fault> {
+        if depth > crate::Quota::DEPTH_MAX {
+            return Err(damaged("a directory is below itself").into());
+        }
+        let kind = match (&before, &after) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => Some(ChangeKind::Created),
+            (Some(_), None) => Some(ChangeKind::Deleted),
+            (Some(a), Some(b)) if a.file_type() != b.file_type() => Some(ChangeKind::Modified),
+            (Some(a), Some(b)) if !self.is_same_content(a, b)? => Some(ChangeKind::Modified),
+            (Some(a), Some(b)) => {
+                let is_same = (a.mode, a.uid, a.gid) == (b.mode, b.uid, b.gid) && (a.is_dir() || a.mtime == b.mtime);
+                (!is_same).then_some(ChangeKind::Attributes)
+            }
+        };
+        if let Some(kind) = kind {
+            let stat = after.as_ref().or(before.as_ref());
+            let size = after.as_ref().map_or(0, |stat| stat.size);
+            let change = Change { path: path.to_owned(), kind, file_type: stat.map(Stat::file_type), size };
+            self.changes.insert(path.to_owned(), change);
+        }
+        // Entries of a directory that came as a whole were not saved one by one.
+        let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
+        if is_moved && [&before, &after].into_iter().flatten().any(Stat::is_dir) && self.changes.len() < CHANGES_MAX {
+            let mut names = BTreeSet::new();
+            for (side, stat) in [(0, &before), (1, &after)] {
+                if let Some(stat) = stat.as_ref().filter(|stat| stat.is_dir()) {
+                    names.extend(self.names(side, stat.ino)?);
+                }
+            }
+            for name in names {
+                let path = join(path, &name);
+                let (before, after) = (self.walk(0, &path)?, self.walk(1, &path)?);
+                self.compare_at(&path, before, after, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self, side: usize, dir: Ino) -> Result<Vec<String>, Fault> {
+        let (mut names, mut cookie) = (Vec::new(), 0);
+        let mut listed = at::Listed::default();
+        loop {
+            let step = at::entries(self.connection, self.state(side), &mut listed, dir, cookie, 1024)?;
+            let Some(last) = step.last() else { return Ok(names) };
+            cookie = last.cookie;
+            names.extend(step.into_iter().map(|entry| entry.name));
+        }
+    }
+
+    fn is_same_content(&self, a: &Stat, b: &Stat) -> Result<bool, Fault> {
+        match a.file_type() {
+            FileType::Symlink => {
+                Ok(at::target(self.connection, self.from, a.ino)? == at::target(self.connection, self.to, b.ino)?)
+            }
+            FileType::File if a.size != b.size => Ok(false),
+            FileType::File if a.ino != b.ino => {
+                (0..a.size.div_ceil(self.chunk_bytes)).try_fold(true, |same, index| Ok(same && self.is_same_chunk(a, b, index)?))
+            }
+            FileType::File => {
+                let mut statement = self.connection.prepare_cached(
+                    "SELECT DISTINCT chunk_index FROM sandlite_past_data INDEXED BY idx_sandlite_past_data
+                     WHERE ino=?1 AND id>=?2 AND id<?3",
+                )?;
+                let (low, high) = (first_id(self.from.version + 1), self.to.first_after());
+                let mut found = statement.query([signed(a.ino), low, high])?;
+                while let Some(row) = found.next()? {
+                    if !self.is_same_chunk(a, b, rows::number(row, 0, "the number of a chunk")?)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    fn is_same_chunk(&self, a: &Stat, b: &Stat, index: u64) -> Result<bool, Fault> {
+        let Some(start) = index.checked_mul(self.chunk_bytes).filter(|start| *start < a.size) else { return Ok(true) };
+        let (mut offset, end) = (0, self.chunk_bytes.min(a.size - start));
+        while offset < end {
+            let len = usize::try_from(end - offset).unwrap_or(STEP_BYTES).min(STEP_BYTES);
+            let (mut left, mut right) = (vec![0; len], vec![0; len]);
+            let from = usize::try_from(offset).map_err(|_| FsError::FileTooBig)?;
+            let stored = (
+                at::part(self.connection, self.from, a.ino, index, from, &mut left)?,
+                at::part(self.connection, self.to, b.ino, index, from, &mut right)?,
+            );
+            if stored != (Some(len), Some(len)) {
+                return Err(rows::short_chunk(a.ino, index).into());
+            }
+            if left != right {
+                return Ok(false);
+            }
+            offset += len as u64;
+        }
+        Ok(true)
+    }
+
+    /// Makes one change of a name that is gone and one that is new, where both led to the same inode.
+    fn join_renamed(&mut self) -> Result<(), Fault> {
+        let paths = |kind: &ChangeKind, changes: &BTreeMap<String, Change>| -> Vec<String> {
+            changes.values().filter(|change| change.kind == *kind).map(|change| change.path.clone()).collect()
+        };
+        let mut gone = HashMap::new();
+        for path in paths(&ChangeKind::Deleted, &self.changes) {
+            if let Some(stat) = self.walk(0, &path)? {
+                gone.insert(stat.ino, path);
+            }
+        }
+        for path in paths(&ChangeKind::Created, &self.changes) {
+            let Some(stat) = self.walk(1, &path)? else { continue };
+            let Some(from) = gone.remove(&stat.ino) else { continue };
+            self.changes.remove(&from);
+            if let Some(change) = self.changes.get_mut(&path) {
+                change.kind = ChangeKind::Renamed { from };
+            }
+        }
+        Ok(())
+    }
+}
+
+fn join(dir: &str, name: &str) -> String {
+    format!("{}/{name}", dir.trim_end_matches('/'))
+}

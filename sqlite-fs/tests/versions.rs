@@ -1,0 +1,445 @@
+//! Versions: what each one shows, what differs between two, what comes back, and what is dropped.
+
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own")]
+
+use std::path::Path;
+
+use sqlite_fs::{
+    ChangeKind, Database, Error, Export, Filter, FsError, Import, Keep, NewCall, Outcome, Quota, Reader, Transaction, VersionKind,
+};
+
+fn commit(database: &Database, work: impl FnOnce(&Transaction)) -> i64 {
+    let transaction = database.begin(None).unwrap();
+    work(&transaction);
+    transaction.commit().unwrap();
+    database.reader().unwrap().versions(None, 1).unwrap().first().map_or(-1, |version| version.number)
+}
+
+fn write(database: &Database, path: &str, text: &str) -> i64 {
+    commit(database, |transaction| transaction.fs().write(path, text).unwrap())
+}
+
+fn text(reader: &Reader, path: &str) -> Option<String> {
+    reader.fs().exists(path).unwrap().then(|| reader.fs().read_to_string(path).unwrap())
+}
+
+fn changes(database: &Database, from: i64, to: Option<i64>) -> Vec<(String, ChangeKind)> {
+    let (changes, is_complete) = database.reader().unwrap().changes(from, to).unwrap();
+    assert!(is_complete);
+    changes.into_iter().map(|change| (change.path, change.kind)).collect()
+}
+
+#[test]
+fn keys_sessions_and_calls_belong_to_versions() {
+    let database = Database::options().open().unwrap();
+    let first = commit(&database, |transaction| {
+        let call = NewCall { name: "bash", parameters: None, command: "set", parent: None };
+        let id = transaction.calls().begin(&call).unwrap();
+        transaction.kv().set("a", "1").unwrap();
+        transaction.sessions().set("s", "shell", b"one").unwrap();
+        transaction.calls().finish(id, &Outcome::default()).unwrap();
+    });
+    let second = commit(&database, |transaction| {
+        transaction.kv().set("a", "2").unwrap();
+        transaction.kv().set("b", "3").unwrap();
+        transaction.sessions().set("s", "shell", b"two").unwrap();
+        transaction.sessions().set("t", "shell", b"new").unwrap();
+    });
+    let third = commit(&database, |transaction| {
+        transaction.kv().delete("a").unwrap();
+        transaction.sessions().remove("s").unwrap();
+    });
+    let seen = |version: i64| {
+        let reader = database.reader_at(version).unwrap();
+        let value = reader.get("a").unwrap().map(|value| value.json);
+        let state = reader.session("s", "shell").unwrap();
+        (value, reader.keys("").unwrap().join(" "), state, reader.sessions().unwrap().join(" "))
+    };
+    assert_eq!(seen(0), (None, String::new(), None, String::new()));
+    assert_eq!(seen(first), (Some("1".to_owned()), "a".to_owned(), Some(b"one".to_vec()), "s".to_owned()));
+    assert_eq!(seen(second), (Some("2".to_owned()), "a b".to_owned(), Some(b"two".to_vec()), "s t".to_owned()));
+    assert_eq!(seen(third), (None, "b".to_owned(), None, "t".to_owned()));
+    let versions = database.reader().unwrap().versions(None, 10).unwrap();
+    assert_eq!(
+        versions.iter().map(|version| (version.number, version.call)).collect::<Vec<_>>(),
+        [(3, None), (2, None), (1, Some(1)), (0, None)]
+    );
+    assert_eq!(versions.last().unwrap().kind, VersionKind::Base);
+    assert_eq!(database.reader().unwrap().version_of(1).unwrap().unwrap().number, 1);
+}
+
+#[test]
+fn a_transaction_that_changes_nothing_is_no_version() {
+    let database = Database::options().open().unwrap();
+    commit(&database, |transaction| transaction.sessions().set("s", "shell", b"same").unwrap());
+    commit(&database, |transaction| transaction.sessions().set("s", "shell", b"same").unwrap());
+    commit(&database, |transaction| {
+        let call = NewCall { name: "bash", parameters: None, command: "true", parent: None };
+        let id = transaction.calls().begin(&call).unwrap();
+        transaction.calls().finish(id, &Outcome::default()).unwrap();
+    });
+    drop(database.begin(None).unwrap());
+    assert_eq!(database.reader().unwrap().versions(None, 10).unwrap().len(), 2);
+}
+
+#[test]
+fn changes_are_listed_by_path() {
+    let database = Database::options().open().unwrap();
+    let before = commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.create_dir_all("/d/sub").unwrap();
+        for path in ["/d/kept", "/d/edited", "/d/gone", "/d/moved", "/d/mode", "/d/sub/x"] {
+            fs.write(path, path).unwrap();
+        }
+    });
+    let after = commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.write("/d/edited", "new").unwrap();
+        fs.remove_file("/d/gone").unwrap();
+        fs.rename("/d/moved", "/d/there").unwrap();
+        fs.set_permissions("/d/mode", 0o600).unwrap();
+        fs.write("/d/added", "").unwrap();
+        fs.rename("/d/sub", "/d/bus").unwrap();
+    });
+    let renamed = |from: &str| ChangeKind::Renamed { from: from.to_owned() };
+    let expected = [
+        ("/d/added", ChangeKind::Created),
+        ("/d/bus", renamed("/d/sub")),
+        ("/d/bus/x", renamed("/d/sub/x")),
+        ("/d/edited", ChangeKind::Modified),
+        ("/d/gone", ChangeKind::Deleted),
+        ("/d/mode", ChangeKind::Attributes),
+        ("/d/there", renamed("/d/moved")),
+    ];
+    let expected: Vec<_> = expected.map(|(path, kind)| (path.to_owned(), kind)).into();
+    assert_eq!(changes(&database, before, None), expected);
+    write(&database, "/later", "x");
+    assert_eq!(changes(&database, before, Some(after)), expected);
+    assert_eq!(changes(&database, after, Some(after)), []);
+    let error = database.reader().unwrap().changes(after, Some(before)).unwrap_err();
+    assert_eq!(error.to_string(), "invalid range: version 1 is older than 2");
+}
+
+#[test]
+fn a_restored_version_does_not_differ_and_the_restoration_can_be_undone() {
+    let database = Database::options().open().unwrap();
+    let one = commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.create_dir_all("/d/sub").unwrap();
+        fs.write("/d/a", "one").unwrap();
+        fs.write("/d/sub/large", vec![1; 200_000]).unwrap();
+        fs.hard_link("/d/a", "/d/b").unwrap();
+        fs.symlink("a", "/d/link").unwrap();
+        transaction.mkfifo(1, "pipe", 0o600, 0, 0).unwrap();
+    });
+    let two = commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.write("/d/a", "two, longer").unwrap();
+        fs.remove_file("/d/b").unwrap();
+        fs.remove_dir_all("/d/sub").unwrap();
+        fs.write("/d/sub", "a file now").unwrap();
+        fs.remove_file("/d/link").unwrap();
+        fs.symlink("b", "/d/link").unwrap();
+        fs.remove_file("/pipe").unwrap();
+        fs.create_dir("/new").unwrap();
+    });
+    let restore = |version: i64, paths: &[&str]| {
+        commit(&database, |transaction| {
+            transaction.restore(version, paths).unwrap();
+        })
+    };
+    let three = restore(one, &[]);
+    assert_eq!((one, two, three), (1, 2, 3));
+    assert_eq!(changes(&database, one, None), []);
+    let reader = database.reader().unwrap();
+    assert_eq!(text(&reader, "/d/b").as_deref(), Some("one"));
+    assert_eq!(reader.fs().read("/d/sub/large").unwrap(), vec![1; 200_000]);
+    restore(two, &[]);
+    assert_eq!(changes(&database, two, None), []);
+    assert_eq!(changes(&database, one, Some(three)), []);
+    assert_eq!(text(&database.reader_at(one).unwrap(), "/d/a").as_deref(), Some("one"));
+    restore(one, &["/d/a", "/d/sub"]);
+    let reader = database.reader().unwrap();
+    assert_eq!((text(&reader, "/d/a").as_deref(), reader.fs().read_link("/d/link").unwrap().as_str()), (Some("one"), "b"));
+    assert_eq!(reader.fs().metadata("/d/sub/large").unwrap().size, 200_000);
+    assert_eq!(database.check().unwrap(), []);
+}
+
+#[test]
+fn what_is_kept_is_the_same_after_pruning() {
+    let database = Database::options().open().unwrap();
+    let versions: Vec<i64> = (0..20)
+        .map(|n| {
+            commit(&database, |transaction| {
+                transaction.fs().write("/a", n.to_string().repeat(50)).unwrap();
+                transaction.fs().write(&format!("/{n}"), "x").unwrap();
+                if n > 3 {
+                    transaction.fs().remove_file(&format!("/{}", n - 3)).unwrap();
+                }
+            })
+        })
+        .collect();
+    let seen = |version: i64| {
+        let reader = database.reader_at(version).unwrap();
+        (text(&reader, "/a"), reader.fs().list("/").unwrap().into_iter().map(|entry| entry.name).collect::<Vec<_>>())
+    };
+    let before: Vec<_> = versions.iter().map(|version| seen(*version)).collect();
+    commit(&database, |transaction| transaction.label("start", 5, None).unwrap());
+    let reader = database.reader_at(3).unwrap();
+    let pruned = database.begin(None).unwrap();
+    let result = pruned.prune(&Keep { versions: Some(8), ..Keep::default() }).unwrap();
+    pruned.commit().unwrap();
+    assert_eq!((result.versions, result.labels, result.oldest), (13, 1, 13));
+    for (version, before) in versions.iter().zip(&before).filter(|(version, _)| **version >= 13) {
+        assert_eq!(&seen(*version), before, "version {version}");
+    }
+    let error = database.reader_at(12).err().unwrap();
+    assert_eq!(error.to_string(), "unknown version 12: 13 to 20 are kept");
+    assert_eq!(reader.fs().read("/a").unwrap_err().fs_error(), Some(FsError::Stale));
+    assert_eq!(database.reader().unwrap().version(13).unwrap().kind, VersionKind::Base);
+    assert_eq!(database.check().unwrap(), []);
+}
+
+#[test]
+fn the_budget_of_the_past_is_kept_by_dropping_the_oldest_versions() {
+    let dir = tempfile::tempdir().unwrap();
+    let quota = Quota { past: 300_000, ..Quota::default() };
+    let database = Database::options().path(dir.path().join("a.db")).quota(quota).open().unwrap();
+    for n in 0..40u8 {
+        commit(&database, |transaction| transaction.fs().write("/a", vec![n; 20_000]).unwrap());
+        assert!(database.reader().unwrap().used().unwrap().past <= 300_000);
+    }
+    let versions = database.reader().unwrap().versions(None, 100).unwrap();
+    assert!((5..20).contains(&versions.len()), "{}", versions.len());
+    let oldest = versions.last().unwrap().number;
+    let byte = u8::try_from(oldest - 1).unwrap();
+    assert_eq!(database.reader_at(oldest).unwrap().fs().read("/a").unwrap(), vec![byte; 20_000]);
+    // One that takes more than all of it leaves itself alone.
+    commit(&database, |transaction| transaction.fs().write("/large", vec![1; 2_000_000]).unwrap());
+    let last = commit(&database, |transaction| transaction.fs().remove_file("/large").unwrap());
+    let versions = database.reader().unwrap().versions(None, 100).unwrap();
+    assert_eq!(versions.iter().map(|version| version.number).collect::<Vec<_>>(), [last]);
+    assert_eq!(database.check().unwrap(), []);
+}
+
+#[test]
+fn an_append_saves_no_chunk() {
+    let database = Database::options().open().unwrap();
+    write(&database, "/log", &"a line of text\n".repeat(2000));
+    let before = database.reader().unwrap().used().unwrap().past;
+    let version = database.reader().unwrap().versions(None, 1).unwrap()[0].number;
+    for n in 0..50 {
+        commit(&database, |transaction| {
+            let ino = transaction.fs().metadata("/log").unwrap().ino;
+            transaction.append(ino, format!("line {n}\n").as_bytes()).unwrap();
+        });
+    }
+    let saved = database.reader().unwrap().used().unwrap().past - before;
+    assert!(saved < 50 * 200, "{saved}");
+    assert_eq!(text(&database.reader_at(version).unwrap(), "/log"), Some("a line of text\n".repeat(2000)));
+}
+
+#[test]
+fn labels_are_unique_and_name_versions_that_exist() {
+    let database = Database::options().open().unwrap();
+    write(&database, "/a", "x");
+    let transaction = database.begin(None).unwrap();
+    transaction.label("before the change", 1, Some("why")).unwrap();
+    let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
+    assert_eq!(refused("before the change", 0), "invalid label: `before the change` exists");
+    assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 are kept");
+    assert_eq!(refused("12", 1), "invalid label: a number is the name of a version already");
+    assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");
+    transaction.commit().unwrap();
+    let reader = database.reader().unwrap();
+    assert_eq!(reader.versions(None, 1).unwrap()[0].labels, ["before the change"]);
+    assert_eq!(reader.labels().unwrap()[0].message.as_deref(), Some("why"));
+}
+
+/// A file of each earlier format, as the program of that time made it.
+#[test]
+fn files_of_earlier_formats_are_upgraded_when_they_are_opened() {
+    for name in ["1"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("old.db");
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{name}.sqlite"));
+        std::fs::copy(old, &path).unwrap();
+        let looking = Database::options().path(&path).read_only().open().unwrap();
+        assert_eq!(looking.reader().unwrap().calls(&Filter::default()).unwrap().len(), 2);
+        assert_eq!(looking.reader().unwrap().versions(None, 9).unwrap(), []);
+        assert!(matches!(looking.reader_at(0), Err(Error::NoVersion { .. })));
+        assert_eq!(looking.check().unwrap(), []);
+        looking.export(&dir.path().join("export.db"), Export::default()).unwrap();
+        drop(looking);
+        for _ in 0..2 {
+            let database = Database::options().path(&path).open().unwrap();
+            let reader = database.reader().unwrap();
+            assert_eq!(reader.counts().unwrap().format, 2);
+            assert_eq!(text(&reader, "/hard").as_deref(), Some("fn main() {}\n"));
+            assert_eq!(reader.fs().metadata("/soft/main.rs").unwrap().nlink, 2);
+            assert_eq!(reader.get("key").unwrap().unwrap().json, "{\"n\":1}");
+            assert_eq!(reader.session("default", "shell").unwrap().as_deref(), Some(&b"cd /project"[..]));
+            assert_eq!(reader.call(2).unwrap().unwrap().parent, None);
+            assert_eq!(database.check().unwrap(), []);
+        }
+        let database = Database::options().path(&path).open().unwrap();
+        let version = write(&database, "/hard", "changed");
+        assert_eq!(text(&database.reader_at(version - 1).unwrap(), "/hard").as_deref(), Some("fn main() {}\n"));
+        commit(&database, |transaction| {
+            let call = NewCall { name: "tool", parameters: None, command: "x", parent: Some(1) };
+            let id = transaction.calls().begin(&call).unwrap();
+            transaction.calls().finish(id, &Outcome::default()).unwrap();
+            assert_eq!(transaction.calls().get(id).unwrap().unwrap().parent, Some(1));
+        });
+        drop(database);
+        let (imported, _) = Database::import(&path, Database::options(), &Import::default()).unwrap();
+        assert_eq!(imported.reader().unwrap().call(3).unwrap().unwrap().parent, Some(1));
+    }
+}
+
+#[test]
+fn what_another_program_changed_is_a_version_and_what_was_there_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let open = || Database::options().path(&path).open().unwrap();
+    let database = open();
+    write(&database, "/saved", "one");
+    let early = write(&database, "/theirs", "ours");
+    let late = write(&database, "/saved", "two");
+    drop(database);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    // An SDK adds this when it opens a file.
+    connection
+        .execute_batch(
+            "CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
+             UPDATE fs_data SET data=CAST('they' AS BLOB) WHERE ino=(SELECT ino FROM fs_dentry WHERE name='theirs');",
+        )
+        .unwrap();
+    drop(connection);
+    let database = open();
+    let reader = database.reader().unwrap();
+    assert_eq!(text(&reader, "/theirs").as_deref(), Some("they"));
+    let newest = &reader.versions(None, 1).unwrap()[0];
+    assert_eq!((newest.number, newest.kind), (late + 1, VersionKind::Outside));
+    for version in [early, late] {
+        let error = database.reader_at(version).unwrap().fs().read("/theirs").unwrap_err();
+        assert_eq!(error.fs_error(), Some(FsError::Unknown), "version {version}");
+    }
+    assert_eq!(text(&database.reader_at(late + 1).unwrap(), "/theirs").as_deref(), Some("they"));
+    // The same while the file is open.
+    let version = write(&database, "/theirs", "ours again");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("UPDATE kv_store SET value='1'; UPDATE fs_inode SET atime=1")
+        .unwrap();
+    let last = write(&database, "/more", "x");
+    assert_eq!(last, version + 2);
+    assert_eq!(database.reader().unwrap().version(version + 1).unwrap().kind, VersionKind::Outside);
+    assert_eq!(database.reader_at(version).unwrap().fs().read("/theirs").unwrap_err().fs_error(), Some(FsError::Unknown));
+    assert_eq!(text(&database.reader_at(last).unwrap(), "/theirs").as_deref(), Some("ours again"));
+    assert_eq!(database.check().unwrap(), []);
+}
+
+#[test]
+fn forks_have_the_past_and_exports_only_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = Database::options().open().unwrap();
+    let version = write(&database, "/a", "DELETED-CONTENT");
+    commit(&database, |transaction| transaction.fs().remove_file("/a").unwrap());
+    commit(&database, |transaction| {
+        transaction.kv().set("token", "\"SECRET-VALUE\"").unwrap();
+        transaction.kv().set_secret("token", true).unwrap();
+    });
+    commit(&database, |transaction| drop(transaction.kv().delete("token").unwrap()));
+    for fork in [Database::options(), Database::options().path(dir.path().join("fork.db"))] {
+        let fork = database.fork(fork).unwrap();
+        assert_eq!(text(&fork.reader_at(version).unwrap(), "/a").as_deref(), Some("DELETED-CONTENT"));
+        assert_eq!(fork.check().unwrap(), []);
+    }
+    let has = |path: &Path, word: &str| std::fs::read(path).unwrap().windows(word.len()).any(|window| window == word.as_bytes());
+    let (bare, full) = (dir.path().join("bare.db"), dir.path().join("full.db"));
+    database.export(&bare, Export::default()).unwrap();
+    assert!(!has(&bare, "DELETED-CONTENT") && !has(&bare, "SECRET-VALUE"));
+    database.export_with_past(&full, Export::default()).unwrap();
+    assert!(has(&full, "DELETED-CONTENT") && !has(&full, "SECRET-VALUE"));
+    let full = Database::options().path(&full).open().unwrap();
+    assert_eq!(text(&full.reader_at(version).unwrap(), "/a").as_deref(), Some("DELETED-CONTENT"));
+}
+
+#[test]
+fn without_versions_the_past_is_dropped_and_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let open = |versions: bool| Database::options().path(&path).versions(versions).open().unwrap();
+    write(&open(true), "/a", "one");
+    assert_eq!(open(false).reader().unwrap().versions(None, 9).unwrap().len(), 2);
+    write(&open(false), "/a", "two");
+    assert_eq!(open(true).reader().unwrap().versions(None, 9).unwrap(), []);
+    let database = open(true);
+    assert_eq!(write(&database, "/a", "three"), 1);
+    assert_eq!(text(&database.reader_at(0).unwrap(), "/a").as_deref(), Some("two"));
+}
+
+/// T-SNAP-02: whatever saved rows say, reading them ends with an answer or an error.
+#[test]
+fn hostile_saved_rows_are_damage_where_they_are_met() {
+    let lies = [
+        "UPDATE sandlite_past_inode SET size=9223372036854775807",
+        "UPDATE sandlite_past_inode SET size=-1",
+        "UPDATE sandlite_past_inode SET mode=NULL",
+        "UPDATE sandlite_past_inode SET mode='x'",
+        "UPDATE sandlite_past_inode SET state=7",
+        "UPDATE sandlite_past_data SET data=x''",
+        "UPDATE sandlite_past_data SET data='text'",
+        "DELETE FROM sandlite_past_data",
+        "UPDATE sandlite_past_dentry SET name='../up'",
+        "UPDATE sandlite_past_dentry SET ino=-3",
+        "UPDATE sandlite_past_dentry SET ino=1",
+        "UPDATE sandlite_past_dentry SET entry='x'",
+        "UPDATE sandlite_past_dentry SET ino=NULL",
+        "UPDATE sandlite_past_symlink SET target=x'ff'",
+        "UPDATE sandlite_version SET mark=-1",
+        "UPDATE sandlite_version SET entries='x'",
+        "UPDATE sandlite_version SET inodes=x'ffffffffffffffffffffffffff'",
+        "UPDATE sandlite_version SET inodes='x', total=-5",
+        "UPDATE sandlite_version SET id=id+4000000000",
+        "INSERT INTO sandlite_past_dentry SELECT id+1000, 0, ino, 'self', ino, 1 FROM sandlite_past_dentry WHERE ino NOT NULL",
+    ];
+    for lie in lies {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let database = Database::options().path(&path).open().unwrap();
+        commit(&database, |transaction| {
+            transaction.fs().create_dir_all("/d/e").unwrap();
+            transaction.fs().write("/d/a", vec![1; 100_000]).unwrap();
+            transaction.fs().symlink("a", "/d/l").unwrap();
+        });
+        commit(&database, |transaction| {
+            transaction.fs().write("/d/a", vec![2; 90_000]).unwrap();
+            transaction.fs().rename("/d/e", "/d/f").unwrap();
+            transaction.fs().remove_file("/d/l").unwrap();
+        });
+        commit(&database, |transaction| drop(transaction.fs().remove_dir_all("/d").unwrap()));
+        drop(database);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(lie).unwrap_or_else(|error| panic!("{lie}: {error}"));
+        let database = Database::options().path(&path).open().unwrap();
+        let mut met = 0;
+        for version in 0..4 {
+            let Ok(reader) = database.reader_at(version) else {
+                met += 1;
+                continue;
+            };
+            for path in ["/d/a", "/d/l", "/d/e/x"] {
+                met += u32::from(reader.fs().read(path).is_err());
+            }
+            met += u32::from(reader.fs().walk("/").is_err());
+            met += u32::from(reader.changes(version, None).is_err());
+        }
+        assert!(met > 0, "{lie}");
+        // The present is not affected, but for what stores the next version.
+        assert!(!database.reader().unwrap().fs().exists("/d").unwrap(), "{lie}");
+        let transaction = database.begin(None).unwrap();
+        let written = transaction.fs().write("/new", "x").is_ok() && transaction.commit().is_ok();
+        assert!(written || lie.contains("sandlite_version"), "{lie}");
+    }
+}
