@@ -7,8 +7,9 @@ mod compare;
 mod reference;
 
 use serde_json::json;
-use sqlite_fs::{Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
+use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
 
 use crate::cancel::Deadline;
@@ -153,7 +154,28 @@ impl Versions<'_> {
     pub(crate) fn compare_until(&self, from: &str, to: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
-        compare::compare(self.view(&from)?, self.view(&to)?, paths, &deadline)
+        let place = self.places(from.number, to.number)?;
+        compare::compare(self.view(&from)?, self.view(&to)?, paths, &place, &deadline)
+    }
+
+    // Where two versions can differ. What a mounted directory shows is not written down, so there every file is compared.
+    fn places(&self, one: i64, other: i64) -> Result<Where, Error> {
+        if !self.sandbox.scope.mounts.is_empty() {
+            return Ok(Where::Everywhere);
+        }
+        let (changes, is_complete) = self.sandbox.database.reader()?.changes(one.min(other), Some(one.max(other)))?;
+        if !is_complete {
+            return Ok(Where::Everywhere);
+        }
+        let mut places = std::collections::BTreeMap::new();
+        for change in changes {
+            let is_moved = matches!(change.kind, ChangeKind::Renamed { .. });
+            if let ChangeKind::Renamed { from } = change.kind {
+                places.insert(from, true);
+            }
+            *places.entry(change.path).or_insert(false) |= is_moved;
+        }
+        Ok(Where::At(places.into_iter().collect()))
     }
 
     /// Names the newest version, or another one.
@@ -224,7 +246,10 @@ impl Versions<'_> {
         let call = Call::new(name, &subject, json!({ "version": version.number, "paths": paths }));
         self.sandbox.change_answering(call, |run| {
             let view: &View<Transaction> = run.view()?;
-            let done = compare::make_equal(view, &then, paths, &deadline)?;
+            // The run itself has changed nothing yet.
+            let newest = run.transaction()?.version().map_err(sqlite_fs::Error::from)?;
+            let place = self.places(version.number, newest)?;
+            let done = compare::make_equal(view, &then, paths, &place, &deadline)?;
             if paths.is_empty() {
                 let database = &self.sandbox.database;
                 restore_values(run.transaction()?, &database.reader()?, &database.reader_at(version.number)?)?;

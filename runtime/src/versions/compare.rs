@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use similar::TextDiff;
-use sqlite_fs::path::Tree as _;
+use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{FileType, FsError, Reader, Rows, Stat, Step, Transaction, Volume as _, VolumeMut as _};
 
 use crate::Error;
 use crate::cancel::Deadline;
 use crate::defaults::USER;
-use crate::vfs::{Node, View};
+use crate::vfs::{Node, ROOT_NODE, View};
 
 /// A larger file is compared and named, but its lines are not.
 const TEXT_BYTES: u64 = 1 << 20;
@@ -78,10 +78,36 @@ fn is_wanted(path: &str, paths: &[String]) -> bool {
     paths.is_empty() || paths.iter().any(is_below)
 }
 
-fn list<R: Rows>(view: &View<R>, paths: &[String], deadline: &Deadline) -> Result<Sides, Error> {
+/// Where to look for differences.
+pub(super) enum Where {
+    /// At these paths, and below those that are marked: nothing else changed.
+    At(Vec<(String, bool)>),
+    /// Everywhere.
+    Everywhere,
+}
+
+fn list<R: Rows>(view: &View<R>, paths: &[String], place: &Where, deadline: &Deadline) -> Result<Sides, Error> {
+    let Where::At(places) = place else { return list_below(view, "/", paths, deadline) };
+    let mut sides = Sides::new();
+    for (path, with_what_is_below) in places.iter().filter(|(path, _)| is_wanted(path, paths)) {
+        let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
+            Ok(found) => found,
+            Err(FsError::NoEntry | FsError::NotDirectory) => continue,
+            Err(source) => return Err(failed("compare", path, source)),
+        };
+        if *with_what_is_below && kind == FileType::Directory {
+            sides.append(&mut list_below(view, path, paths, deadline)?);
+        }
+        let stat = view.stat(node).map_err(|source| failed("compare", path, source))?;
+        sides.insert(path.clone(), Side { kind, node, stat });
+    }
+    Ok(sides)
+}
+
+fn list_below<R: Rows>(view: &View<R>, top: &str, paths: &[String], deadline: &Deadline) -> Result<Sides, Error> {
     let mut sides = Sides::new();
     view.at_one_state(|view| {
-        view.fs().visit("/", |visited| -> Result<Step, Error> {
+        view.fs().visit(top, |visited| -> Result<Step, Error> {
             if deadline.is_over() {
                 return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
             }
@@ -103,8 +129,14 @@ fn failed(operation: &'static str, path: &str, source: FsError) -> Error {
 }
 
 /// Compares two states below some paths, or everywhere.
-pub(super) fn compare(from: View<Reader>, to: View<Reader>, paths: &[String], deadline: &Deadline) -> Result<Comparison, Error> {
-    let (old, new) = (list(&from, paths, deadline)?, list(&to, paths, deadline)?);
+pub(super) fn compare(
+    from: View<Reader>,
+    to: View<Reader>,
+    paths: &[String],
+    place: &Where,
+    deadline: &Deadline,
+) -> Result<Comparison, Error> {
+    let (old, new) = (list(&from, paths, place, deadline)?, list(&to, paths, place, deadline)?);
     let differences = differences(&from, &old, &to, &new, deadline)?;
     Ok(Comparison { differences, views: Some((from, to)) })
 }
@@ -262,9 +294,10 @@ pub(super) fn make_equal(
     now: &View<Transaction>,
     then: &View<Reader>,
     paths: &[String],
+    place: &Where,
     deadline: &Deadline,
 ) -> Result<Comparison, Error> {
-    let (present, wanted) = (list(now, paths, deadline)?, list(then, paths, deadline)?);
+    let (present, wanted) = (list(now, paths, place, deadline)?, list(then, paths, place, deadline)?);
     let differences = differences(now, &present, then, &wanted, deadline)?;
     let fs = now.fs();
     // What goes, goes first and from the leaves up: another kind of file may take its place.
@@ -304,15 +337,11 @@ fn bring_back(now: &View<Transaction>, then: &View<Reader>, path: &str, old: &Si
             }
         }
         FileType::Fifo => {
-            now.mkfifo_at(crate::vfs::ROOT_NODE, path, old.stat.mode & 0o7777, USER)
-                .map_err(|source| failed("restore", path, source))?;
+            now.mkfifo_at(ROOT_NODE, path, old.stat.mode & 0o7777, USER).map_err(|source| failed("restore", path, source))?;
         }
         FileType::Device => return Ok(()),
     }
-    let node = now
-        .find(crate::vfs::ROOT_NODE, path, sqlite_fs::path::Last::NoFollow)
-        .map_err(|source| failed("restore", path, source))?
-        .0;
+    let node = now.find(ROOT_NODE, path, Last::NoFollow).map_err(|source| failed("restore", path, source))?.0;
     let set =
         now.chmod(node, old.stat.mode & 0o7777).and_then(|()| now.set_times(node, Some(old.stat.atime), Some(old.stat.mtime)));
     set.map_err(|source| failed("restore", path, source))
