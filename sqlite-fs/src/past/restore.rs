@@ -97,10 +97,12 @@ impl Transaction {
             Err(error) => return Err(error),
         };
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if !is_there && !parent.is_empty() && !self.fs().exists(parent)? {
-            if let Some(stat) = find(old, parent)? {
-                self.bring_back(old, parent, &stat)?;
-            }
+        if !is_there
+            && !parent.is_empty()
+            && !self.fs().exists(parent)?
+            && let Some(stat) = find(old, parent)?
+        {
+            self.bring_back(old, parent, &stat)?;
         }
         match was.file_type() {
             FileType::Directory if !is_there => fs.create_dir(path)?,
