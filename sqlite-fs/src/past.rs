@@ -105,6 +105,45 @@ impl Table {
             Self::Whiteout => "sandlite_past_whiteout",
         }
     }
+
+    /// The statement that removes all its rows.
+    fn clear(self) -> &'static str {
+        match self {
+            Self::Inode => "DELETE FROM sandlite_past_inode",
+            Self::Dentry => "DELETE FROM sandlite_past_dentry",
+            Self::Data => "DELETE FROM sandlite_past_data",
+            Self::Symlink => "DELETE FROM sandlite_past_symlink",
+            Self::Key => "DELETE FROM sandlite_past_kv",
+            Self::Session => "DELETE FROM sandlite_past_session",
+            Self::Whiteout => "DELETE FROM sandlite_past_whiteout",
+        }
+    }
+
+    /// The statement that removes the rows with lower numbers.
+    fn cut(self) -> &'static str {
+        match self {
+            Self::Inode => "DELETE FROM sandlite_past_inode WHERE id<?1",
+            Self::Dentry => "DELETE FROM sandlite_past_dentry WHERE id<?1",
+            Self::Data => "DELETE FROM sandlite_past_data WHERE id<?1",
+            Self::Symlink => "DELETE FROM sandlite_past_symlink WHERE id<?1",
+            Self::Key => "DELETE FROM sandlite_past_kv WHERE id<?1",
+            Self::Session => "DELETE FROM sandlite_past_session WHERE id<?1",
+            Self::Whiteout => "DELETE FROM sandlite_past_whiteout WHERE id<?1",
+        }
+    }
+
+    /// The beginning of a statement that adds rows.
+    fn insert(self) -> &'static str {
+        match self {
+            Self::Inode => "INSERT INTO sandlite_past_inode",
+            Self::Dentry => "INSERT INTO sandlite_past_dentry",
+            Self::Data => "INSERT INTO sandlite_past_data",
+            Self::Symlink => "INSERT INTO sandlite_past_symlink",
+            Self::Key => "INSERT INTO sandlite_past_kv",
+            Self::Session => "INSERT INTO sandlite_past_session",
+            Self::Whiteout => "INSERT INTO sandlite_past_whiteout",
+        }
+    }
 }
 
 /// The newest version.

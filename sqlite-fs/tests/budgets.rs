@@ -222,26 +222,28 @@ fn t_dos_07_sessions_have_a_budget() {
 
 #[test]
 fn sums_follow_savepoints_and_rollbacks() {
+    // What is saved for the version grows as rows are written back, not as operations are done.
+    let besides = |usage: sqlite_fs::Usage| sqlite_fs::Usage { past: 0, ..usage };
     let database = memory(TIGHT);
     let transaction = database.begin(None).unwrap();
     transaction.fs().write("/kept", b"x").unwrap();
     transaction.kv().set("kept", "1").unwrap();
-    let before = transaction.used().unwrap();
+    let before = besides(transaction.used().unwrap());
     let savepoint = transaction.savepoint().unwrap();
     transaction.fs().write("/gone", b"x").unwrap();
     transaction.kv().set("gone", "1").unwrap();
     transaction.sessions().set("gone", "shell", b"x").unwrap();
     call(&transaction, "gone", b"x");
-    assert_ne!(transaction.used().unwrap(), before);
+    assert_ne!(besides(transaction.used().unwrap()), before);
     transaction.rollback_to(&savepoint).unwrap();
-    assert_eq!(transaction.used().unwrap(), before);
+    assert_eq!(besides(transaction.used().unwrap()), before);
     transaction.commit().unwrap();
-    assert_eq!((used(&database), counted(&database)), (before, before));
+    assert_eq!((besides(used(&database)), besides(counted(&database))), (before, before));
     let transaction = database.begin(None).unwrap();
     transaction.fs().remove_file("/kept").unwrap();
     transaction.kv().delete("kept").unwrap();
     drop(transaction);
-    assert_eq!(database.begin(None).unwrap().used().unwrap(), before);
+    assert_eq!(besides(database.begin(None).unwrap().used().unwrap()), before);
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Re
         return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
     }
     at.refuse_unknown(None)?;
-    let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND id<?3")?;
+    let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND +id<?3")?;
     let mut found = statement.query(params![signed(dir), name, at.entries])?;
     match found.next()? {
         Some(row) => Ok(Some((row.get(0)?, rows::ino(row, 1)?))),

@@ -115,7 +115,7 @@ impl Past {
         }
         let (mut rows, mut bytes) = (0, 0_u64);
         let insert = |id: &str, limit: &str| {
-            let text = query.replace("{id}", id).replace("{insert}", &format!("INSERT INTO {}", table.name()));
+            let text = query.replace("{id}", id).replace("{insert}", table.insert());
             let bytes = match table {
                 Table::Data => "octet_length(data)",
                 Table::Symlink => "octet_length(target)",

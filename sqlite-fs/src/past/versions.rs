@@ -129,7 +129,7 @@ fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>, ino
 /// Removes the rows that a version and those before it saved.
 fn remove_saved(connection: &Connection, up_to: i64) -> rusqlite::Result<()> {
     for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Inode)) {
-        connection.prepare_cached(&format!("DELETE FROM {} WHERE id<?1", table.name()))?.execute([first_id(up_to + 1)])?;
+        connection.prepare_cached(table.cut())?.execute([first_id(up_to + 1)])?;
     }
     let mut lists = connection.prepare_cached("SELECT id, inodes FROM sandlite_version WHERE id<=?1")?;
     let mut remove = connection.prepare_cached("DELETE FROM sandlite_past_inode WHERE id=?1")?;
@@ -151,7 +151,7 @@ pub(super) fn list_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Ino>
 /// Forgets all versions but the newest, which is the only one that needs no saved rows.
 fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> {
     for table in Table::ALL {
-        connection.execute_batch(&format!("DELETE FROM {}", table.name()))?;
+        connection.execute_batch(table.clear())?;
     }
     connection.prepare_cached("UPDATE sandlite_version SET inodes=x'' WHERE id=?1")?.execute([newest])?;
     connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([newest])?;
