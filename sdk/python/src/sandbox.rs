@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Mount, Preset, Sandbox};
+use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Limits, Mount, Preset, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::engine::host;
@@ -133,7 +133,7 @@ fn command(
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -150,8 +150,11 @@ impl NativeSandbox {
         done: Option<Py<PyAny>>,
         read_only: bool,
         wait: Option<f64>,
+        limits: Option<String>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
+        let limits = limits.map(|text| Limits::parse_custom(&text)).transpose();
+        let limits = limits.map_err(|error| errors::raise(py, &error.into()))?;
         let wait = wait.map(Duration::try_from_secs_f64).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let about = About {
             number: next_number(),
@@ -170,6 +173,9 @@ impl NativeSandbox {
         };
         let work = move || {
             let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
+            if let Some(limits) = limits {
+                builder = builder.custom_limits(limits);
+            }
             if let Some(path) = db {
                 builder = builder.database(path);
             }
@@ -502,6 +508,13 @@ impl NativeSandbox {
             let fork = if about.tools.is_empty() { fork } else { fork.with_tools(about.tools())? };
             Ok(Done::Opened(Box::new((fork, about))))
         })
+    }
+
+    /// The sandbox as it was at a version: for reading.
+    #[pyo3(signature = (version, done=None))]
+    fn at(&self, py: Python<'_>, version: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let about = self.about.of_fork(self.about.path.clone());
+        self.look(py, done, move |sandbox| Ok(Done::Opened(Box::new((sandbox.at(&version)?, about)))))
     }
 
     /// Its file; none in memory.

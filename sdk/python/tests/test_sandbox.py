@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 
+from pathlib import Path
+
 import pytest
 
 import sandlite
@@ -221,3 +223,39 @@ def test_a_zero_byte_is_refused_everywhere():
                 attempt()
     with pytest.raises(SandliteError, match="its name is empty"):
         Sandbox(env={"": "x"})
+
+
+def test_an_owner_sets_any_limit_and_callers_only_tighten(tmp_path: Path) -> None:
+    script = "n=0; while ((n < 12000)); do ((n += 1)); done; echo $n"
+    with Sandbox(preset="strict", limits={"loop_iterations": 50_000, "compute": "20 G", "wall": "60 s"}) as box:
+        assert box.bash(script).stdout == "12000\n"
+        assert box.limits["loop_iterations"] == "50000"
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "normal"\nloop_iterations = 10\n')
+    with Sandbox(limits=file) as box:
+        assert box.bash(script).limit is not None
+    with pytest.raises(SandliteError, match="loops"):
+        Sandbox(limits={"loops": 1})
+
+
+def test_every_past_version_can_be_read_and_brought_back() -> None:
+    with Sandbox() as box:
+        box.write_file("/plan", "A\n")
+        box.kv.set("step", 1)
+        box.checkpoint("first", "the plan")
+        box.bash("echo B > /plan; touch /more")
+        assert [file.path for file in box.diff("first").files] == ["/more", "/plan"]
+        assert "-A\n+B\n" in box.diff("first", paths=["/plan"]).patch
+        past = box.at("first")
+        assert (past.read_file("/plan"), past.kv.get("step")) == ("A\n", 1)
+        with pytest.raises(SandliteError, match="cannot be changed"):
+            past.write_file("/plan", "C")
+        assert past.bash("cat /plan; echo x > /plan; cat /plan").stdout == "A\nx\n"
+        assert box.restore("first").total == 2
+        assert (box.read_file("/plan"), bool(box.diff("first"))) == ("A\n", False)
+        box.undo()
+        assert box.read_file("/plan") == "B\n"
+        assert [one.name for one in box.checkpoints()] == ["first"]
+        assert box.log("/more")[-1].command == "echo B > /plan; touch /more"
+        with pytest.raises(SandliteError, match="invalid version"):
+            box.at("nothing")

@@ -26,6 +26,9 @@ from .errors import BusyError, CommandError, LimitError, SandliteError
 if _TYPE_CHECKING:
     from ._records import (
         Answer,
+        Checkpoint,
+        Diff,
+        Difference,
         Edited,
         FileEntry,
         FileStat,
@@ -35,6 +38,7 @@ if _TYPE_CHECKING:
         Info,
         Match,
         TreeCopy,
+        Version,
         Written,
     )
 
@@ -72,8 +76,11 @@ __all__ = [
     "AsyncSession",
     "AsyncStream",
     "BusyError",
+    "Checkpoint",
     "Chunk",
     "CommandError",
+    "Diff",
+    "Difference",
     "Edited",
     "FileEntry",
     "FileStat",
@@ -100,6 +107,7 @@ __all__ = [
     "ToolContext",
     "TreeCopy",
     "Usage",
+    "Version",
     "Written",
     "__version__",
     "actions",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generator, Mapping, Optional, Sequence, T
 
 from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
 from ._process import AsyncOnOutput, AsyncProcess, AsyncStream
@@ -16,7 +16,20 @@ from ._results import Result
 if TYPE_CHECKING:
     import asyncio
 
-    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
+    from ._records import (
+        Answer,
+        Checkpoint,
+        Diff,
+        Edited,
+        FileEntry,
+        FileStat,
+        FileWindow,
+        HistoryEntry,
+        Info,
+        Match,
+        TreeCopy,
+        Version,
+    )
 
 T = TypeVar("T")
 Text = Union[str, bytes]
@@ -366,6 +379,7 @@ class AsyncSandbox:
         python: str = "core",
         read_only: bool = False,
         wait: Optional[float] = None,
+        limits: Optional[LimitsLike] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -373,6 +387,7 @@ class AsyncSandbox:
             "approve_timeout": approve_timeout,
             "read_only": read_only,
             "wait": wait,
+            "limits": limits,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -996,6 +1011,94 @@ class AsyncSandbox:
         True
         """
         return await _finish(_calls.call_action(self._native, name, arguments))
+
+    async def log(self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None) -> list[Version]:
+        """Returns the versions, newest first: each run that changed something left one. ``path`` selects those that changed it.
+
+        >>> await box.write_file("/plan", "A")
+        >>> [(version.command, version.changed) for version in await box.log("/plan")]
+        [('write_file /plan', ['/plan'])]
+        """
+        return await _finish(_calls.log(self._native, path, limit, before))
+
+    async def diff(
+        self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False
+    ) -> Diff:
+        """Returns what differs between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
+
+        >>> await box.write_file("/plan", "A")
+        >>> await box.write_file("/plan", "B")
+        >>> [(file.path, file.kind) for file in (await box.diff("HEAD~1")).files]
+        [('/plan', 'modified')]
+        """
+        return await _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
+
+    async def undo(self, runs: int = 1, *, dry_run: bool = False) -> Diff:
+        """Brings everything back to what it was before the last changing runs. Undoing an undo is a redo.
+
+        >>> await box.write_file("/plan", "A")
+        >>> await box.write_file("/plan", "B")
+        >>> bool(await box.undo())
+        True
+        >>> await box.read_file("/plan")
+        'A'
+        """
+        return await _finish(_calls.undo(self._native, runs, dry_run))
+
+    async def restore(self, version: Union[str, int], paths: Sequence[str] = (), *, dry_run: bool = False) -> Diff:
+        """Brings some paths, or files, keys and sessions, back to what they were at a version. It can be undone.
+
+        >>> await box.write_file("/plan", "A")
+        >>> (await box.checkpoint("start")).name
+        'start'
+        >>> await box.delete_file("/plan")
+        >>> (await box.restore("start", ["/plan"])).total
+        1
+        """
+        return await _finish(_calls.restore(self._native, str(version), paths, dry_run))
+
+    async def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
+        """Names the present version.
+
+        >>> await box.write_file("/plan", "A")
+        >>> (await box.checkpoint("start", "the first plan")).message
+        'the first plan'
+        """
+        return await _finish(_calls.checkpoint(self._native, name, message))
+
+    async def checkpoints(self) -> list[Checkpoint]:
+        """Returns the checkpoints, newest first.
+
+        >>> await box.write_file("/plan", "A")
+        >>> (await box.checkpoint("start")).name
+        'start'
+        >>> [one.name for one in await box.checkpoints()]
+        ['start']
+        """
+        return await _finish(_calls.checkpoints(self._native))
+
+    async def prune_versions(
+        self, *, versions: Optional[int] = None, seconds: Optional[float] = None, size: Optional[int] = None
+    ) -> int:
+        """Drops old versions and returns how many; keeps so many versions, those of the last seconds, or so many bytes.
+
+        >>> await box.prune_versions(versions=100)
+        0
+        """
+        return await _finish(_calls.prune_versions(self._native, versions, seconds, size))
+
+    async def at(self, version: Union[str, int]) -> "AsyncSandbox":
+        """Returns the sandbox as it was at a version. Nothing there can be changed; a command runs in a copy that is thrown away.
+
+        >>> await box.write_file("/plan", "A")
+        >>> await box.write_file("/plan", "B")
+        >>> await (await box.at("HEAD~1")).read_file("/plan")
+        'A'
+        """
+        native = self._native
+        made = AsyncSandbox()
+        made._opened = await _native_answer(lambda done: native.at(str(version), done))
+        return made
 
     async def fork(self, path: Optional[HostPath] = None) -> "AsyncSandbox":
         """Returns a second sandbox that continues from here, in memory or in a new file.

@@ -14,7 +14,7 @@ from ._host_tools import Approve, ToolLike, parts
 from ._results import Result
 
 if TYPE_CHECKING:
-    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy, Written
+    from ._records import Answer, Checkpoint, Diff, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy, Version, Written
 
 T = TypeVar("T")
 
@@ -82,6 +82,15 @@ def _path(value: Any) -> Union[str, bytes]:
     raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
 
 
+def _limits(preset: str, limits: LimitsLike) -> str:
+    """The text of a file of limits; those that it does not set are the preset's."""
+    if not isinstance(limits, Mapping):
+        with open(limits, encoding="utf-8") as file:
+            return file.read()
+    lines = [f"{name} = {json.dumps(value)}" for name, value in limits.items()]
+    return "\n".join([f"base = {json.dumps(preset)}", *lines])
+
+
 class Opening:
     """What a sandbox is opened with; a snapshot given as bytes lives in a temporary file until then."""
 
@@ -102,9 +111,10 @@ class Opening:
         approve_timeout: Optional[float] = None,
         read_only: bool = False,
         wait: Optional[float] = None,
+        limits: Optional[LimitsLike] = None,
     ) -> None:
         self._temporary: Optional[str] = None
-        self._more = (read_only, wait)
+        self._more = (read_only, wait, None if limits is None else _limits(preset, limits))
         mounted = [_mount(mount) for mount in mounts or ()]
         offered = parts(tools, timed(approve, approve_timeout), loop)
         path = snapshot
@@ -298,6 +308,8 @@ def walk(box: _native.Sandbox, path: str) -> Call[list[FileStat]]:
 
 
 HostPath = Union[str, "os.PathLike[str]"]
+#: Limits by name, or a file of them.
+LimitsLike = Union[Mapping[str, Any], HostPath]
 
 
 def upload(box: _native.Sandbox, host: HostPath, path: str) -> Call[int]:
@@ -342,6 +354,46 @@ def history(
         lambda done: box.history(limit, nanoseconds, before, name, grep, done, output),
         lambda answer: _results.history(answer),
     )
+
+
+def log(box: _native.Sandbox, path: Optional[str], limit: int, before: Optional[int]) -> Call[list[Version]]:
+    request = {"path": path, "limit": limit, "before": before}
+    return _act(box, "log", request, lambda answer: [_results.Version(**version) for version in answer["versions"]])
+
+
+def diff(box: _native.Sandbox, start: str, end: str, paths: Sequence[str], names_only: bool) -> Call[Diff]:
+    request = {"from": str(start), "to": str(end), "paths": list(paths), "names_only": names_only}
+    return _act(box, "diff", request, _diff)
+
+
+def undo(box: _native.Sandbox, runs: int, dry_run: bool) -> Call[Diff]:
+    return _act(box, "undo", {"runs": runs, "dry_run": dry_run}, _diff)
+
+
+def restore(box: _native.Sandbox, version: str, paths: Sequence[str], dry_run: bool) -> Call[Diff]:
+    return _act(box, "restore", {"version": str(version), "paths": list(paths), "dry_run": dry_run}, _diff)
+
+
+def _diff(answer: Any) -> Diff:
+    return _results.Diff(
+        [_results.Difference(**file) for file in answer["files"]], answer["total"], answer["patch"], answer["truncated"]
+    )
+
+
+def checkpoint(box: _native.Sandbox, name: str, message: Optional[str]) -> Call[Checkpoint]:
+    return _act(box, "checkpoint", {"name": name, "message": message}, lambda answer: _results.Checkpoint(**answer))
+
+
+def checkpoints(box: _native.Sandbox) -> Call[list[Checkpoint]]:
+    return _act(box, "checkpoints", {}, lambda answer: [_results.Checkpoint(**row) for row in answer["checkpoints"]])
+
+
+def prune_versions(
+    box: _native.Sandbox, versions: Optional[int], seconds: Optional[float], size: Optional[int]
+) -> Call[int]:
+    age = None if seconds is None else int(seconds)
+    request = {"keep_versions": versions, "keep_seconds": age, "keep_bytes": size}
+    return _act(box, "prune_versions", request, lambda answer: int(answer["versions"]))
 
 
 def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:

@@ -34,7 +34,8 @@ class FileWindow:
     encoding: str
     start_line: int
     end_line: int
-    total_lines: int
+    #: ``None`` if the file is large and only the window was read.
+    total_lines: Optional[int]
     size: int
     version: str
     truncated: bool
@@ -223,3 +224,58 @@ def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list
         )
         for row, (stdout, stderr) in zip(rows, outputs)
     ]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A state of the sandbox: the run that made it, and what it changed."""
+
+    version: int
+    #: The number of the run, which names the version too.
+    run: Optional[int]
+    #: ``run``, ``base`` for the oldest one, or ``outside`` for a change by another program.
+    made_by: str
+    command: str
+    exit_code: Optional[int]
+    time_ms: int
+    #: The first 20 paths.
+    changed: list[str]
+    #: How many paths were changed.
+    changes: int
+    checkpoints: list[str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A path that differs between two versions."""
+
+    path: str
+    #: ``added``, ``modified``, ``mode`` or ``deleted``.
+    kind: str
+    is_directory: bool
+    old_size: int
+    new_size: int
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between two versions; false if nothing does."""
+
+    files: list[Difference]
+    total: int
+    #: The lines that differ, as ``git apply`` takes them.
+    patch: str
+    truncated: bool
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A name for a version."""
+
+    name: str
+    version: int
+    message: Optional[str]
+    time_ms: int

@@ -10,6 +10,9 @@ from .errors import CommandError, LimitError
 
 if TYPE_CHECKING:
     from ._records import Answer as Answer
+    from ._records import Checkpoint as Checkpoint
+    from ._records import Diff as Diff
+    from ._records import Difference as Difference
     from ._records import Edited as Edited
     from ._records import FileEntry as FileEntry
     from ._records import FileStat as FileStat
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from ._records import Info as Info
     from ._records import Match as Match
     from ._records import TreeCopy as TreeCopy
+    from ._records import Version as Version
     from ._records import Written as Written
     from ._records import file_stat as file_stat
     from ._records import history as history

@@ -6,14 +6,27 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _pip, _process
-from ._calls import Call, Content, EditLike, HostPath, MountLike, Opening
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
 from ._process import OnOutput, Process, Stream
 from ._results import Result
 
 if TYPE_CHECKING:
-    from ._records import Answer, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy
+    from ._records import (
+        Answer,
+        Checkpoint,
+        Diff,
+        Edited,
+        FileEntry,
+        FileStat,
+        FileWindow,
+        HistoryEntry,
+        Info,
+        Match,
+        TreeCopy,
+        Version,
+    )
 
 T = TypeVar("T")
 Text = Union[str, bytes]
@@ -309,7 +322,8 @@ class Sandbox:
     that another process has open for writing is waited for, ``wait`` seconds (10 by default); then :class:`~sandlite.errors.BusyError` is
     raised.
 
-    ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. Commands see no network, nothing of this machine's
+    ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. ``limits`` sets single limits in its place, also
+    wider ones: ``{"wall": "5 min", "memory": "2 GB"}``, or a file such as ``--preset`` of the command takes. Commands see no network, nothing of this machine's
     environment beyond ``env``, and no directory of this machine beyond ``mounts`` (``"./src:/src"``, or a :class:`Mount`), which are never
     written to. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
     ``sandlite guests add python-sci`` has installed it.
@@ -340,6 +354,7 @@ class Sandbox:
         python: str = "core",
         read_only: bool = False,
         wait: Optional[float] = None,
+        limits: Optional[LimitsLike] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -355,6 +370,7 @@ class Sandbox:
             approve_timeout=approve_timeout,
             read_only=read_only,
             wait=wait,
+            limits=limits,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -962,6 +978,91 @@ class Sandbox:
         True
         """
         return _finish(_calls.call_action(self._native, name, arguments))
+
+    def log(self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None) -> list[Version]:
+        """Returns the versions, newest first: each run that changed something left one. ``path`` selects those that changed it.
+
+        >>> box.write_file("/plan", "A")
+        >>> [(version.command, version.changed) for version in box.log("/plan")]
+        [('write_file /plan', ['/plan'])]
+        """
+        return _finish(_calls.log(self._native, path, limit, before))
+
+    def diff(
+        self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False
+    ) -> Diff:
+        """Returns what differs between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
+
+        >>> box.write_file("/plan", "A")
+        >>> box.write_file("/plan", "B")
+        >>> [(file.path, file.kind) for file in (box.diff("HEAD~1")).files]
+        [('/plan', 'modified')]
+        """
+        return _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
+
+    def undo(self, runs: int = 1, *, dry_run: bool = False) -> Diff:
+        """Brings everything back to what it was before the last changing runs. Undoing an undo is a redo.
+
+        >>> box.write_file("/plan", "A")
+        >>> box.write_file("/plan", "B")
+        >>> bool(box.undo())
+        True
+        >>> box.read_file("/plan")
+        'A'
+        """
+        return _finish(_calls.undo(self._native, runs, dry_run))
+
+    def restore(self, version: Union[str, int], paths: Sequence[str] = (), *, dry_run: bool = False) -> Diff:
+        """Brings some paths, or files, keys and sessions, back to what they were at a version. It can be undone.
+
+        >>> box.write_file("/plan", "A")
+        >>> (box.checkpoint("start")).name
+        'start'
+        >>> box.delete_file("/plan")
+        >>> (box.restore("start", ["/plan"])).total
+        1
+        """
+        return _finish(_calls.restore(self._native, str(version), paths, dry_run))
+
+    def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
+        """Names the present version.
+
+        >>> box.write_file("/plan", "A")
+        >>> (box.checkpoint("start", "the first plan")).message
+        'the first plan'
+        """
+        return _finish(_calls.checkpoint(self._native, name, message))
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Returns the checkpoints, newest first.
+
+        >>> box.write_file("/plan", "A")
+        >>> (box.checkpoint("start")).name
+        'start'
+        >>> [one.name for one in box.checkpoints()]
+        ['start']
+        """
+        return _finish(_calls.checkpoints(self._native))
+
+    def prune_versions(
+        self, *, versions: Optional[int] = None, seconds: Optional[float] = None, size: Optional[int] = None
+    ) -> int:
+        """Drops old versions and returns how many; keeps so many versions, those of the last seconds, or so many bytes.
+
+        >>> box.prune_versions(versions=100)
+        0
+        """
+        return _finish(_calls.prune_versions(self._native, versions, seconds, size))
+
+    def at(self, version: Union[str, int]) -> "Sandbox":
+        """Returns the sandbox as it was at a version. Nothing there can be changed; a command runs in a copy that is thrown away.
+
+        >>> box.write_file("/plan", "A")
+        >>> box.write_file("/plan", "B")
+        >>> box.at("HEAD~1").read_file("/plan")
+        'A'
+        """
+        return Sandbox._of(self._native.at(str(version)))
 
     def fork(self, path: Optional[HostPath] = None) -> "Sandbox":
         """Returns a second sandbox that continues from here, in memory or in a new file.
