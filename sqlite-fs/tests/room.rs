@@ -311,7 +311,7 @@ fn t_dos_14_the_time_a_commit_takes_is_estimated() {
 #[test]
 fn compacting_gives_free_pages_back_however_much_is_left() {
     let dir = tempfile::tempdir().unwrap();
-    let database = open(dir.path(), Quota { bytes: 256 << 20, file_size: 256 << 20, ..Quota::default() });
+    let database = open(dir.path(), Quota { bytes: 256 << 20, file_size: 256 << 20, past: 0, ..Quota::default() });
     let transaction = database.begin(None).unwrap();
     for (name, bytes) in [("gone", 96 << 20), ("kept", 64 << 20)] {
         let ino = create(&transaction, name);

@@ -253,6 +253,7 @@ fn arguments(action: &str) -> Value {
         "read_file" | "file_info" => json!({ "path": "/work/notes" }),
         "glob" | "grep" => json!({ "pattern": "*", "path": "/work", "literal": true }),
         "kv_get" => json!({ "key": "step" }),
+        "diff" => json!({ "from": "HEAD~1" }),
         _ => json!({}),
     }
 }

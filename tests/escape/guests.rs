@@ -28,7 +28,7 @@ fn t_dos_03_a_tool_without_memory_says_so_and_fails() {
         ("jq -s length", 2),
         ("sort", 2),
         ("envsubst", 1),
-        ("rg -c x", 2),
+        ("tr -d '\\n' | rg -c x", 2),
         ("tr -d '\\n' | grep -c x", 2),
         ("tr -d '\\n' | awk '{ n++ } END { print n }'", 2),
         ("tr -d '\\n' | sed -n p", 4),

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Client, sandlite, text};
 
-const TOOLS: [&str; 20] = [
+const TOOLS: [&str; 25] = [
     "bash",
+    "checkpoint",
     "delete_file",
+    "diff",
     "drop_sandbox",
     "edit_file",
     "export_snapshot",
@@ -23,9 +25,12 @@ const TOOLS: [&str; 20] = [
     "kv_set",
     "list_files",
     "list_sandboxes",
+    "log",
     "move_file",
     "python",
     "read_file",
+    "restore",
+    "undo",
     "write_file",
 ];
 
@@ -221,7 +226,6 @@ fn what_is_wrong_with_a_call_is_for_the_model_to_read() {
         ("bash", json!({ "command": "true", "env": { "": "x" } })),
         ("bash", json!({ "command": "true", "env": { "A=B": "x" } })),
         ("bash", json!({ "command": "true", "env": { "A": "\u{0}" } })),
-        ("bash", json!({ "command": "true", "timeout_ms": 0 })),
         ("export_snapshot", json!({ "name": "../../etc/x" })),
         ("import_snapshot", json!({ "content": "AAAA" })),
     ] {

@@ -26,6 +26,10 @@ fn made<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     strip(&mut schema);
+    // Clients expect the list even where it is empty.
+    if let Some(schema) = schema.as_object_mut() {
+        schema.entry("properties").or_insert_with(|| serde_json::json!({}));
+    }
     for word in ["$schema", "title"] {
         schema.as_object_mut().and_then(|schema| schema.remove(word));
     }

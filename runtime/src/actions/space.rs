@@ -18,6 +18,8 @@ pub struct Compacted {
     pub before_bytes: u64,
     /// Its bytes after.
     pub after_bytes: u64,
+    /// Bytes of earlier versions, which stay until they are pruned.
+    pub past_bytes: u64,
 }
 
 impl Compact {
@@ -28,7 +30,7 @@ impl Compact {
     /// As [`Sandbox::compact`].
     pub fn compact(self, sandbox: &Sandbox) -> Result<Compacted, Error> {
         let (before_bytes, after_bytes) = sandbox.compact()?;
-        Ok(Compacted { before_bytes, after_bytes })
+        Ok(Compacted { before_bytes, after_bytes, past_bytes: sandbox.info()?.past_used })
     }
 }
 
@@ -37,6 +39,8 @@ impl Request for Compact {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let compacted = self.compact(context.sandbox())?;
-        Ok(Answer::new(format!("{} bytes before, {} after", compacted.before_bytes, compacted.after_bytes), &compacted))
+        let Compacted { before_bytes, after_bytes, past_bytes } = compacted;
+        let text = format!("{before_bytes} bytes before, {after_bytes} after, {past_bytes} of them earlier versions");
+        Ok(Answer::new(text, &compacted))
     }
 }

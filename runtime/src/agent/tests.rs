@@ -123,7 +123,7 @@ fn base64_is_written_as_bytes() {
     assert_eq!(sandbox.agent().write(&request).unwrap().size, 2);
     assert_eq!(sandbox.fs().read("/b").unwrap(), [0, 255]);
     let request = WriteFile { encoding: Encoding::Base64, ..WriteFile::text("/b", "no!") };
-    assert!(sandbox.agent().write(&request).unwrap_err().to_string().starts_with("the content is not base64"));
+    assert!(sandbox.agent().write(&request).unwrap_err().to_string().starts_with("invalid base64 content"));
 }
 
 #[test]

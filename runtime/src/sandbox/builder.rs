@@ -380,6 +380,7 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
         quota.bytes = quota.bytes.min(limits.memory.0);
         // The history least of all: a command needs its memory more than the output of older ones.
         quota.history = quota.history.min(limits.memory.0 / 8);
+        quota.past = quota.past.min(limits.memory.0 / 32);
     }
     let options = Database::options().durability(durability).quota(quota);
     match path {
