@@ -237,6 +237,9 @@ impl Database {
         }
         self.shared.still_there()?;
         let mut store = self.wait_for_store(deadline)?;
+        if let Some(checkpoint) = &self.shared.checkpoint {
+            checkpoint.wait();
+        }
         let compacted = self.shared.compact(&mut store);
         self.shared.end(store);
         compacted
