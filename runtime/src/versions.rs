@@ -323,12 +323,13 @@ fn changed(run: &Run, path: &str) -> bool {
 }
 
 impl LoggedVersion {
-    /// What made it, in a word: `base`, `run` or `outside`.
+    /// What made it, in a word: `base`, `setup`, `run` or `outside`.
     #[must_use]
     pub fn made_by(&self) -> &'static str {
         match self.version.kind {
             VersionKind::Base => "base",
             VersionKind::Outside => "outside",
+            _ if self.version.call.is_none() => "setup",
             _ => "run",
         }
     }

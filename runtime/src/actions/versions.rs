@@ -43,7 +43,7 @@ pub struct VersionRow {
     pub version: i64,
     /// The run that made it, whose number is a reference too.
     pub run: Option<i64>,
-    /// What made it: `base`, `run` or `outside`.
+    /// What made it: `run`, `setup` (a new sandbox), `base` (the oldest one kept) or `outside` (another program).
     pub made_by: &'static str,
     /// What was run.
     pub command: String,
@@ -85,7 +85,8 @@ impl VersionRow {
         let paths = self.changed.join(" ");
         let more = self.changes.saturating_sub(self.changed.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{name:>6}{labels}  {what}\n        {paths}{more}")
+        let changed = if paths.is_empty() { String::new() } else { format!("\n        {paths}{more}") };
+        format!("{name:>6}{labels}  {what}{changed}")
     }
 }
 

@@ -133,6 +133,8 @@ impl Sandbox {
     /// # let path = directory.path().join("agent.db");
     /// let sandbox = sandlite_runtime::Sandbox::builder().database(&path).file("/big", vec![7; 4 << 20]).open()?;
     /// sandbox.fs().remove("/big")?;
+    /// // Earlier versions have it until they are pruned.
+    /// sandbox.versions().prune(&sandlite_runtime::Keep { versions: Some(1), ..Default::default() })?;
     /// let (before, after) = sandbox.compact()?;
     /// assert!(before > 4 << 20 && after < 1 << 20);
     /// # Ok::<(), sandlite_runtime::Error>(())

@@ -233,7 +233,7 @@ class Version:
     version: int
     #: The number of the run, which names the version too.
     run: Optional[int]
-    #: ``run``, ``base`` for the oldest one, or ``outside`` for a change by another program.
+    #: ``run``, ``setup`` for a new sandbox, ``base`` for the oldest version kept, or ``outside`` for a change by another program.
     made_by: str
     command: str
     exit_code: Optional[int]
