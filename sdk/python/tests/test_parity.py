@@ -14,10 +14,10 @@ from sandlite import Sandbox, anthropic
 PROGRAM = os.environ.get("SANDLITE_BIN", str(Path(__file__).parents[3] / "target/release/sandlite"))
 
 #: What differs from run to run.
-VOLATILE = {"duration_ms", "started_ms", "modified", "wall_us", "fuel", "memory_peak"}
+VOLATILE = {"duration_ms", "started_ms", "time_ms", "modified", "wall_us", "fuel", "memory_peak"}
 
 #: What MCP adds: actions on more than one sandbox, and the argument that names one.
-SEVERAL = {"export_snapshot", "import_snapshot", "fork"}
+SEVERAL = {"export_snapshot", "import_snapshot", "fork", "list_sandboxes", "drop_sandbox"}
 
 #: Each action with its arguments, and the words of the command line for the same.
 STEPS = [
@@ -43,6 +43,12 @@ STEPS = [
     ("python", {"code": "print(6 * 7)"}, ["python", "-c", "print(6 * 7)"]),
     ("history", {"limit": 30}, None),
     ("history", {"run": 1}, None),
+    ("checkpoint", {"name": "here", "message": "now"}, None),
+    ("log", {"limit": 5}, None),
+    ("diff", {"from": "HEAD~2"}, None),
+    ("undo", {"dry_run": True}, None),
+    ("undo", {}, None),
+    ("restore", {"version": "here"}, None),
     # Actions for programs come last: MCP does not have them, and its history no rows of them.
     ("write_file", {"path": "/d/in/b.py", "content": "one = 1\n"}, None),
     ("copy_files", {"from": "/d", "to": "/e", "recursive": True}, ["fs", "cp", "-r", "/d", "/e"]),
@@ -54,6 +60,9 @@ STEPS = [
     ("file_info", {"path": "/d/w"}, None),
     ("disk_usage", {"path": "/d"}, ["fs", "du", "/d"]),
     ("tree", {"path": "/d"}, ["fs", "tree", "/d"]),
+    ("checkpoints", {}, None),
+    ("prune_versions", {"keep_versions": 2}, None),
+    ("compact", {}, None),
 ]
 
 

@@ -948,17 +948,24 @@ class AsyncSandbox:
 
     async def pip_install(
         self,
-        *packages: "Union[str, os.PathLike[str]]",
-        requirements: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
-        find_links: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        *packages: HostPath,
+        requirements: Optional[Union[HostPath, Sequence[HostPath]]] = None,
+        find_links: Optional[Union[HostPath, Sequence[HostPath]]] = None,
         offline: bool = False,
         no_deps: bool = False,
     ) -> Installation:
-        """Installs Python packages by name or from wheel files, as :meth:`Sandbox.pip_install` does."""
+        """Installs Python packages by name or from wheel files, as :meth:`Sandbox.pip_install` does.
+
+        >>> await box.pip_install("jinja2", "pyyaml")  # doctest: +SKIP
+        """
         return await _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
 
     async def packages(self) -> "list[Package]":
-        """The installed Python packages, sorted by name."""
+        """Returns the installed Python packages, sorted by name.
+
+        >>> await box.packages()
+        []
+        """
         return await _finish(_pip.installed(self._native))
 
     async def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:

@@ -909,9 +909,9 @@ class Sandbox:
 
     def pip_install(
         self,
-        *packages: "Union[str, os.PathLike[str]]",
-        requirements: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
-        find_links: "Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], None]" = None,
+        *packages: HostPath,
+        requirements: Optional[Union[HostPath, Sequence[HostPath]]] = None,
+        find_links: Optional[Union[HostPath, Sequence[HostPath]]] = None,
         offline: bool = False,
         no_deps: bool = False,
     ) -> Installation:
@@ -925,7 +925,11 @@ class Sandbox:
         return _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
 
     def packages(self) -> "list[Package]":
-        """The installed Python packages, sorted by name."""
+        """Returns the installed Python packages, sorted by name.
+
+        >>> box.packages()
+        []
+        """
         return _finish(_pip.installed(self._native))
 
     def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
