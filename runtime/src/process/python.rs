@@ -21,6 +21,9 @@ const POINTER: usize = 4;
 const TYPE_NAME: usize = 3 * POINTER;
 const OBJECT_TYPE: usize = POINTER;
 
+/// Texts that are looked at for a type's name: each is one walk through all memory, which the guest may have filled with them (T-DOS-02).
+const NAMES_MAX: usize = 16;
+
 /// The bit that makes the interpreter look for an exception of another thread's.
 const ASYNC_EXCEPTION: u32 = 1 << 3;
 
@@ -69,8 +72,8 @@ fn find_thread(memory: &[u8]) -> Option<Words> {
 fn find_type(memory: &[u8], name: &[u8]) -> Option<usize> {
     let text = [b"\0", name, b"\0"].concat();
     let mut from = 0;
-    while let Some(found) = memory.get(from..).and_then(|rest| find(rest, &text)) {
-        let at = from + found + 1;
+    for _ in 0..NAMES_MAX {
+        let at = from + find(memory.get(from..)?, &text)? + 1;
         let pointer = u32::try_from(at).ok()?.to_le_bytes();
         let words = memory.chunks_exact(POINTER).enumerate().filter(|(_, chunk)| **chunk == pointer);
         for (index, _) in words {
@@ -132,5 +135,12 @@ mod tests {
         memory[108..116].copy_from_slice(&before[108..116]);
         assert_eq!(memory, before);
         assert!(!interrupt(&mut []) && !interrupt(&mut COOKIE.to_vec()));
+    }
+
+    // T-DOS-02: walking through 64 MB for each of three million names would take hours.
+    #[test]
+    fn a_memory_full_of_names_is_given_up_soon() {
+        let memory = b"\0KeyboardInterrupt\0".repeat((64 << 20) / 19);
+        assert_eq!(find_type(&memory, b"KeyboardInterrupt"), None);
     }
 }

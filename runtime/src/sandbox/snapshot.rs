@@ -132,7 +132,7 @@ impl Sandbox {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("agent.db");
     /// let sandbox = sandlite_runtime::Sandbox::builder().database(&path).file("/big", vec![7; 4 << 20]).open()?;
-    /// sandbox.fs().remove("/big")?;
+    /// sandbox.fs().remove_file("/big")?;
     /// // Earlier versions have it until they are pruned.
     /// sandbox.versions().prune(&sandlite_runtime::Keep { versions: Some(1), ..Default::default() })?;
     /// let (before, after) = sandbox.compact()?;
