@@ -71,13 +71,13 @@ pub(crate) struct Checkpoint {
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Prune {
-    /// Keep at most so many versions
+    /// Maximum number of versions to keep
     #[arg(long, value_name = "N")]
     pub(crate) keep_runs: Option<u64>,
     /// Keep versions younger than this: 30d, 12h
     #[arg(long, value_name = "AGE")]
     pub(crate) keep_age: Option<WallTime>,
-    /// Keep at most so many bytes of earlier versions: 1GB
+    /// Maximum number of bytes of earlier versions to keep: 1GB
     #[arg(long, value_name = "SIZE")]
     pub(crate) keep_bytes: Option<ByteSize>,
 }

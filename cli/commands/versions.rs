@@ -1,7 +1,7 @@
 //! `sandlite log`, `diff`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune`: the actions of those names.
 
+use runtime::Sandbox;
 use runtime::actions::{self, Context};
-use runtime::{DifferenceKind, Sandbox};
 use serde_json::{Value, json};
 
 use crate::args::{Checkpoint, Diff, Global, Log, Prune, Restore, Undo};
@@ -27,12 +27,7 @@ pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::R
     if args.name_only || args.stat {
         for one in &compared.differences {
             let counts = if args.stat { compared.line_counts(one) } else { None };
-            let mark = match one.kind {
-                DifferenceKind::Added => 'A',
-                DifferenceKind::Modified => 'M',
-                DifferenceKind::Mode => 'm',
-                DifferenceKind::Deleted => 'D',
-            };
+            let mark = one.kind.mark();
             let lines = match counts {
                 Some((added, removed)) => format!("  +{added} -{removed}"),
                 None if args.stat && !one.is_directory => format!("  {} -> {} bytes", one.old_size, one.new_size),

@@ -312,9 +312,7 @@ fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Res
 
 // Whether a run changed a path, or something below it.
 fn changed(run: &Run, path: &str) -> bool {
-    let is_below = |changed: &str| {
-        changed.strip_prefix(path.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+    let is_below = |changed: &str| compare::is_at_or_below(changed, path);
     let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
     changes
         .into_iter()

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Context, Request, shortened};
-use crate::versions::{Comparison, Difference, DifferenceKind, LoggedVersion};
+use crate::versions::{Comparison, Difference, LoggedVersion};
 use crate::{Error, Keep};
 
 /// Most versions of one answer.
@@ -150,12 +150,7 @@ impl Differences {
             return "no differences".to_owned();
         }
         let lines = self.files.iter().map(|file| {
-            let mark = match file.kind {
-                DifferenceKind::Added => 'A',
-                DifferenceKind::Modified => 'M',
-                DifferenceKind::Mode => 'm',
-                DifferenceKind::Deleted => 'D',
-            };
+            let mark = file.kind.mark();
             format!("{mark} {}", file.path)
         });
         let mut text = lines.collect::<Vec<_>>().join("\n");
@@ -310,11 +305,11 @@ impl Request for Checkpoints {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PruneVersions {
-    /// Keep at most so many versions.
+    /// Maximum number of versions to keep.
     pub keep_versions: Option<u64>,
     /// Keep versions that are younger than so many seconds.
     pub keep_seconds: Option<u64>,
-    /// Keep at most so many bytes of earlier versions.
+    /// Maximum number of bytes of earlier versions to keep.
     pub keep_bytes: Option<u64>,
 }
 

@@ -40,6 +40,19 @@ pub enum DifferenceKind {
     Deleted,
 }
 
+impl DifferenceKind {
+    /// The letter for it in a list.
+    #[must_use]
+    pub fn mark(self) -> char {
+        match self {
+            Self::Added => 'A',
+            Self::Modified => 'M',
+            Self::Mode => 'm',
+            Self::Deleted => 'D',
+        }
+    }
+}
+
 /// One path that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
@@ -72,10 +85,13 @@ struct Side {
 
 type Sides = BTreeMap<String, Side>;
 
+/// Returns whether a path is another one, or below it.
+pub(super) fn is_at_or_below(path: &str, top: &str) -> bool {
+    path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn is_wanted(path: &str, paths: &[String]) -> bool {
-    let is_below =
-        |top: &String| path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    paths.is_empty() || paths.iter().any(is_below)
+    paths.is_empty() || paths.iter().any(|top| is_at_or_below(path, top))
 }
 
 /// Where to look for differences.
