@@ -303,9 +303,9 @@ impl Store {
         let id = open.id;
         // The outermost call stands for those it makes.
         if self.open_calls.is_empty()
-            && let Some(side) = &mut self.side
+            && let Some(turn) = &self.turn
         {
-            side.note(&open.encode())?;
+            turn.note(&open.encode())?;
         }
         self.next_call = Some(id + 1);
         self.open_calls.push(open);

@@ -37,11 +37,15 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     /// Takes the care of the log over from SQLite.
-    pub(crate) fn new(connection: &mut Connection, path: PathBuf) -> rusqlite::Result<Self> {
+    ///
+    /// `frames` is set to the pages in the log as well, and stays.
+    pub(crate) fn new(connection: &mut Connection, path: PathBuf, frames: Arc<AtomicU32>) -> rusqlite::Result<Self> {
         let pages = Arc::new(AtomicU32::new(0));
         let noted = Arc::clone(&pages);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, count: std::ffi::c_int| {
-            noted.store(u32::try_from(count).unwrap_or(0), Ordering::Relaxed);
+            let count = u32::try_from(count).unwrap_or(0);
+            noted.store(count, Ordering::Relaxed);
+            frames.store(count, Ordering::Relaxed);
             Ok(())
         }))?;
         Ok(Self { path, pages, worker: Mutex::new(None) })

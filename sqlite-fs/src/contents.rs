@@ -66,6 +66,11 @@ impl Contents {
         known.files.insert(stat.ino, (stamp(stat), content));
     }
 
+    /// Another process has committed something.
+    pub(crate) fn forget(&self) {
+        self.committed(None::<std::iter::Empty<Ino>>);
+    }
+
     /// Something was committed that changed these files; `None`: too many to be named.
     pub(crate) fn committed(&self, changed: Option<impl Iterator<Item = Ino>>) {
         let mut known = self.known();

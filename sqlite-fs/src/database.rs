@@ -24,6 +24,7 @@ use crate::side::{Left, Side};
 use crate::store::Store;
 use crate::stranger;
 use crate::transaction::Transaction;
+use crate::turn::{self, Turn, Watch};
 use crate::{beside, calls, gather, medium};
 
 /// Idle reader connections that are kept.
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     source: Source,
     /// Which file it is; `None` in memory.
     place: Option<Place>,
+    /// What other processes commit to it; `None` in memory, and where only reading is allowed.
+    watch: Option<Watch>,
     read_only: bool,
     chunk_bytes: usize,
     interrupter: Interrupter,
@@ -71,7 +74,8 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Gives the store to whoever waits for it.
-    pub(crate) fn put_back(&self, store: Box<Store>) {
+    pub(crate) fn put_back(&self, mut store: Box<Store>) {
+        store.give_turn_back();
         let mut slot = lock(&self.slot);
         slot.store = Some(store);
         if slot.waiting > 0 {
@@ -151,7 +155,7 @@ impl Database {
         }
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
-        let (mut gauge, mut contents) = Default::default();
+        let (mut gauge, mut contents, mut watch) = Default::default();
         let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
             (Some(path), true) => {
                 let chunk_bytes = described(open_for_reading(&source, path), path).inspect_err(|_| tidy(&source))?;
@@ -163,8 +167,10 @@ impl Database {
                 let chunk_bytes = store.chunk_bytes();
                 gauge = Arc::clone(&store.gauge);
                 contents = Arc::clone(&store.contents);
+                watch = store.turn.as_ref().map(Turn::watch);
+                let frames = store.turn.as_ref().map(Turn::frames).unwrap_or_default();
                 let place = path.as_deref().map(|path| Place::of_writer(path, &store.connection)).transpose()?;
-                let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path)).transpose()?;
+                let checkpoint = path.clone().map(|path| Checkpoint::new(&mut store.connection, path, frames)).transpose()?;
                 (Some(Box::new(store)), chunk_bytes, checkpoint, place)
             }
         };
@@ -177,6 +183,7 @@ impl Database {
                 readers: Mutex::new(Vec::new()),
                 source,
                 place,
+                watch,
                 read_only,
                 chunk_bytes,
                 interrupter,
@@ -185,11 +192,12 @@ impl Database {
         })
     }
 
-    /// Begins the single writing transaction, waiting until `deadline` for another one of this process to end.
+    /// Begins the single writing transaction, waiting until `deadline` for another one of this process to end, and as long as the
+    /// options allow for one of another process.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Busy`] if the deadline passes, [`Error::ReadOnly`] if the database was opened for reading only, or
+    /// Returns [`Error::Busy`] if the deadline passes, [`Error::Locked`] if another process takes longer than the options allow, [`Error::ReadOnly`] if the database was opened for reading only, or
     /// [`Error::Moved`] if the file was replaced or removed.
     pub fn begin(&self, deadline: Option<Instant>) -> Result<Transaction, Error> {
         if self.shared.read_only {
@@ -202,6 +210,17 @@ impl Database {
     }
 
     fn wait_for_store(&self, deadline: Option<Instant>) -> Result<Box<Store>, Error> {
+        let mut store = self.wait_in_process(deadline)?;
+        match store.take_turn(deadline) {
+            Ok(()) => Ok(store),
+            Err(error) => {
+                self.shared.writer.put_back(store);
+                Err(error)
+            }
+        }
+    }
+
+    fn wait_in_process(&self, deadline: Option<Instant>) -> Result<Box<Store>, Error> {
         let mut slot = lock(&self.shared.writer.slot);
         loop {
             if let Some(store) = slot.store.take() {
@@ -296,6 +315,9 @@ impl Database {
 impl Shared {
     /// The last committed state, for one thread.
     pub(crate) fn reader(self: &Arc<Self>) -> Result<Reader, Error> {
+        if self.watch.as_ref().is_some_and(turn::notices) {
+            self.contents.forget();
+        }
         let idle = lock(&self.readers).pop();
         let idle = match idle {
             Some(idle) => Ok(idle),
@@ -459,22 +481,31 @@ fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
 }
 
 fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
-    let (side, left) = match options.path.as_deref().map(|path| Side::acquire(path, options.wait)).transpose()? {
+    let (mut side, left) = match options.path.as_deref().map(|path| Side::join(path, options.wait)).transpose()? {
         Some((side, left)) => (Some(side), left),
-        None => (None, Left::default()),
+        None => (None, Some(Left::default())),
     };
     let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     let patience = source.patience();
     let watch = interrupter.clone();
     patience.watch(&mut connection, move || watch.stops_statement())?;
-    let (chunk_bytes, is_oversized) = patience.explained(set_up(&connection, options, &left, &patience))?;
-    let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), side, patience);
+    let (chunk_bytes, is_oversized) = patience.explained(set_up(&connection, options, left.as_ref(), &patience))?;
+    if let (Some(side), Some(_)) = (&mut side, left) {
+        side.share()?;
+    }
+    let turn = match (side, options.path.as_deref()) {
+        (Some(side), Some(path)) => Some(Turn::new(side, path, &connection, options.wait)?),
+        _ => None,
+    };
+    let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), turn, patience);
     store.is_oversized = is_oversized;
     Ok(store)
 }
 
 /// Makes a fresh database, or gets one ready that is there. The size of its chunks, and whether it is larger than its quota.
-fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Patience) -> Result<(usize, bool), Error> {
+///
+/// A process that joins others (`left` is absent) finds it ready.
+fn set_up(connection: &Connection, options: &Options, left: Option<&Left>, patience: &Patience) -> Result<(usize, bool), Error> {
     let path = options.path.as_deref();
     let now = || options.clock.now();
     schema::tune_writer(connection, path.is_some(), options.durability, options.secure_delete)?;
@@ -483,7 +514,7 @@ fn set_up(connection: &Connection, options: &Options, left: &Left, patience: &Pa
     } else if refuse(schema::inspect(connection)?, path)? {
         schema::use_log(connection)?;
         schema::create(connection, now())?;
-    } else {
+    } else if let Some(left) = left {
         patience.refill();
         // An export is in the plain mode, as is a file that another tool has changed.
         schema::use_log(connection)?;

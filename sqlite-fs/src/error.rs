@@ -132,7 +132,7 @@ pub enum Error {
     /// An inode-level operation failed.
     #[error(transparent)]
     Node(#[from] FsError),
-    /// Another process has the file open for writing.
+    /// Another process is in a transaction.
     #[error("`{}` is in use by {}", path.display(), holder(*pid))]
     Locked {
         /// The database.

@@ -72,6 +72,7 @@ mod side;
 mod store;
 mod stranger;
 mod transaction;
+mod turn;
 #[allow(clippy::missing_errors_doc, reason = "reading fails if the database does, and in no other way")]
 mod whiteout;
 

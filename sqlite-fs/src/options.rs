@@ -98,7 +98,7 @@ impl Options {
         self
     }
 
-    /// Waits so long for another process that has the file open for writing; not at all unless told.
+    /// How long a transaction waits for one of another process that has the same file open. Defaults to not at all.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
@@ -126,7 +126,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Locked`] if another process has the file open for writing, [`Error::Foreign`], [`Error::TooNew`],
+    /// Returns [`Error::Locked`] if another process is creating or upgrading the file, [`Error::Foreign`], [`Error::TooNew`],
     /// [`Error::Tampered`] or [`Error::NotADatabase`] if the file is not one that this version made,
     /// [`Error::NetworkFilesystem`] if it is on another machine, or [`Error::Disk`], [`Error::Unwritable`] or
     /// [`Error::CannotOpen`] if it cannot be opened.

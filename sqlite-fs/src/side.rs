@@ -1,8 +1,10 @@
-//! The small file beside a database: who has it open, and which call is running.
+//! The small file beside a database: who has it open, whose turn it is, and which call is running.
 //!
-//! It is locked while the database is open for writing and removed on a clean close. A process that dies leaves it
-//! behind, and with it the call that was running: the next open records that call as interrupted. Writing the note is
-//! one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
+//! Every process that has the database open for writing holds a shared lock on it, so that the last one to close removes it. A
+//! process that dies leaves it behind, and with it the call that was running: the next holder of the turn records that call as
+//! interrupted. Writing the note is one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
+//!
+//! The turn itself is a lock on the write-ahead log, see `turn.rs`.
 
 #![expect(clippy::disallowed_methods, reason = "the lock and the note are a file of their own")]
 
@@ -14,9 +16,18 @@ use std::time::Duration;
 use crate::clock;
 use crate::error::Error;
 use crate::making::with_suffix;
+use crate::turn::Stamp;
 
-/// Where the note starts; before it, the holder's process id as text.
-const NOTE_AT: usize = 32;
+/// The process that has the turn, or had it last, as text.
+const PID_BYTES: usize = 32;
+/// The process that waits for its turn.
+const WAITER_AT: usize = PID_BYTES;
+/// The last commit of a holder of the turn.
+const STAMP_AT: usize = 40;
+/// Where the note starts.
+const NOTE_AT: usize = STAMP_AT + Stamp::BYTES;
+/// Everything up to the note's length.
+const HEADER_BYTES: usize = NOTE_AT + 8;
 /// A note that claims more is damaged.
 const NOTE_MAX: usize = 64 << 20;
 
@@ -38,6 +49,17 @@ pub(crate) struct Left {
     pub(crate) note: Option<Vec<u8>>,
 }
 
+/// What the file says before its note.
+pub(crate) struct Header {
+    /// Who has the turn, or had it last.
+    pub(crate) holder: Option<u32>,
+    /// Who waits for it.
+    pub(crate) waiter: Option<u32>,
+    pub(crate) stamp: Stamp,
+    /// Whether a call was under way when its holder last wrote.
+    pub(crate) has_note: bool,
+}
+
 impl Side {
     /// The lock's path for a database.
     pub(crate) fn path_for(database: &Path) -> PathBuf {
@@ -53,43 +75,98 @@ impl Side {
         }
     }
 
-    /// Locks the side of a database, waiting so long for another process that has it. This one would wait for itself.
-    pub(crate) fn acquire(database: &Path, wait: Duration) -> Result<(Self, Left), Error> {
+    /// Joins those that have a database open; waits so long for one that is getting it ready. The first one gets what the last
+    /// holder left, and keeps everybody else out until [`Side::share`].
+    pub(crate) fn join(database: &Path, wait: Duration) -> Result<(Self, Option<Left>), Error> {
         let until = clock::instant() + wait;
         loop {
-            match Self::try_acquire(database) {
-                Err(Error::Locked { pid, .. }) if pid != Some(std::process::id()) && clock::instant() < until => {
-                    std::thread::sleep(STEP);
-                }
-                acquired => return acquired,
+            match Self::try_join(database) {
+                Err(Error::Locked { .. }) if clock::instant() < until => std::thread::sleep(STEP),
+                joined => return joined,
             }
         }
     }
 
-    fn try_acquire(database: &Path) -> Result<(Self, Left), Error> {
+    fn try_join(database: &Path) -> Result<(Self, Option<Left>), Error> {
         let path = Self::path_for(database);
         let disk = |source| Error::Unwritable { path: database.to_owned(), source };
         loop {
             let mut file = open(&path).map_err(disk)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Locked { path: database.to_owned(), pid: holder(&mut file) });
-                }
+            let is_first = match file.try_lock() {
+                Ok(()) => true,
+                Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
+                    Ok(()) => false,
+                    Err(TryLockError::WouldBlock) => {
+                        return Err(Error::Locked { path: database.to_owned(), pid: holder(&mut file) });
+                    }
+                    Err(TryLockError::Error(source)) => return Err(disk(source)),
+                },
                 Err(TryLockError::Error(source)) => return Err(disk(source)),
-            }
+            };
             // Its last holder may have removed it between our open and our lock.
             if !is_at(&file, &path) {
                 continue;
             }
-            let mut left = Vec::new();
-            (&mut file).take((NOTE_AT + NOTE_MAX) as u64).read_to_end(&mut left).map_err(disk)?;
-            let left = Left { unclean: !left.is_empty(), note: note(&left) };
             let mut side = Self { file, path: path.clone(), noted: false };
-            let line = format!("{:<31}\n", std::process::id());
-            side.write_at(0, line.as_bytes()).map_err(disk)?;
-            return Ok((side, left));
+            if !is_first {
+                return Ok((side, None));
+            }
+            let mut left = Vec::new();
+            (&mut side.file).take((NOTE_AT + NOTE_MAX) as u64).read_to_end(&mut left).map_err(disk)?;
+            let left = Left { unclean: !left.is_empty(), note: note(&left) };
+            side.hold().map_err(disk)?;
+            return Ok((side, Some(left)));
         }
+    }
+
+    /// Lets others have the database too: it is ready, and what was left behind is recorded.
+    pub(crate) fn share(&mut self) -> Result<(), Error> {
+        self.noted = true;
+        self.clear();
+        self.file.lock_shared().map_err(|source| Error::Disk { path: self.path.clone(), source })
+    }
+
+    /// Says that this process has the turn.
+    pub(crate) fn hold(&mut self) -> std::io::Result<()> {
+        let line = format!("{:<31}\n", std::process::id());
+        self.write_at(0, line.as_bytes())
+    }
+
+    /// Says that this process waits for its turn, or no longer does.
+    pub(crate) fn set_waiting(&mut self, waits: bool) {
+        let pid = if waits { std::process::id() } else { 0 };
+        // Without it the wait is longer.
+        let _ = self.write_at(WAITER_AT as u64, &pid.to_le_bytes());
+    }
+
+    /// What the file says now.
+    pub(crate) fn header(&self) -> Header {
+        let mut bytes = [0; HEADER_BYTES];
+        // A file that is shorter says nothing of the rest.
+        let _ = read_at(&self.file, &mut bytes, 0);
+        let number =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        Header {
+            holder: parse_pid(bytes.get(..PID_BYTES).unwrap_or_default()),
+            waiter: Some(number(WAITER_AT)).filter(|&pid| pid != 0),
+            stamp: bytes.get(STAMP_AT..).and_then(|rest| rest.first_chunk()).map_or(Stamp::EMPTY, |bytes| Stamp::decode(*bytes)),
+            has_note: bytes.get(NOTE_AT..).is_some_and(|length| length.iter().any(|&byte| byte != 0)),
+        }
+    }
+
+    /// The call that the last holder of the turn left.
+    pub(crate) fn left_note(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        std::io::Seek::rewind(&mut file).ok()?;
+        file.take((NOTE_AT + NOTE_MAX) as u64).read_to_end(&mut bytes).ok()?;
+        note(&bytes)
+    }
+
+    /// Notes the last commit, for whoever has the turn next.
+    pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
+        // Without it the next holder takes our commit for a stranger's, which is safe.
+        let _ = self.write_at(STAMP_AT as u64, &stamp.encode());
     }
 
     #[cfg(unix)]
@@ -121,16 +198,34 @@ impl Side {
             let _ = self.write_at(NOTE_AT as u64, &0u64.to_le_bytes());
         }
     }
+
+    /// Takes away the note of another process, whose call is recorded now.
+    pub(crate) fn clear_left(&mut self) {
+        self.noted = true;
+        self.clear();
+    }
 }
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // Removed while still locked: whoever waits finds that the path is another file by then. If the database's
-        // directory was moved, another process may have a file of this name.
-        if is_at(&self.file, &self.path) {
+        // Others that have the database open keep it. Removed while locked: whoever waits finds that the path is another file
+        // by then. If the database's directory was moved, another process may have a file of this name.
+        if self.file.try_lock().is_ok() && is_at(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+#[cfg(unix)]
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    use std::io::{Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read(bytes)
 }
 
 /// Opens the file, made if it is missing. What else lies at its path was put there by somebody: a link would have us write
@@ -149,9 +244,13 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 fn holder(file: &mut File) -> Option<u32> {
-    let mut text = [0; NOTE_AT];
+    let mut text = [0; PID_BYTES];
     let len = file.read(&mut text).ok()?;
-    std::str::from_utf8(text.get(..len)?).ok()?.trim().parse().ok()
+    parse_pid(text.get(..len)?)
+}
+
+fn parse_pid(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 fn note(bytes: &[u8]) -> Option<Vec<u8>> {

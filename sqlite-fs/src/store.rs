@@ -1,8 +1,8 @@
 //! What a transaction works on: the writing connection with its caches.
 //!
 //! Names are written through (one row each); inodes and file contents are written back, at commit or when the caches
-//! are full. The caches outlive the transaction: this process is the only writer, and SQLite's `data_version` tells if
-//! someone ignored the lock.
+//! are full. The caches outlive the transaction: SQLite's `data_version` shows whether another connection wrote meanwhile, and the
+//! turn whether that was a process of ours.
 
 mod changes;
 mod data;
@@ -34,8 +34,8 @@ use crate::options::{Durability, Options};
 use crate::past::{Past, PastMark};
 use crate::patience::Patience;
 use crate::quota::{Quota, Usage};
-use crate::side::Side;
-use crate::{gather, rows};
+use crate::turn::Turn;
+use crate::{calls, gather, rows};
 use changes::Journal;
 use data::Chunks;
 use names::Names;
@@ -94,7 +94,8 @@ pub(crate) struct Store {
     cache_bytes: usize,
     pub(crate) interrupter: Interrupter,
     pub(crate) patience: Patience,
-    pub(crate) side: Option<Side>,
+    /// The turn among the processes that have the file open.
+    pub(crate) turn: Option<Turn>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
     /// What is known of the contents of files.
@@ -177,7 +178,7 @@ impl Store {
         chunk_bytes: usize,
         options: &Options,
         interrupter: Interrupter,
-        side: Option<Side>,
+        turn: Option<Turn>,
         patience: Patience,
     ) -> Self {
         let gauge = gather::gauge(&connection).unwrap_or_default();
@@ -198,7 +199,7 @@ impl Store {
             cache_bytes: options.cache,
             interrupter,
             patience,
-            side,
+            turn,
             open_calls: Vec::new(),
             next_call: None,
             first_call: None,
@@ -267,6 +268,24 @@ impl Store {
         if self.gauge.bytes() > self.log_max { Err(FsError::NoSpace.into()) } else { Ok(()) }
     }
 
+    /// Waits for this process's turn, and records the call of a process that died in its own.
+    pub(crate) fn take_turn(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        let Some(turn) = &mut self.turn else { return Ok(()) };
+        if let Some(note) = turn.take(deadline)? {
+            self.next_call = None;
+            calls::recover(&self.connection, &note, self.clock.now())?;
+            turn.clear_left();
+        }
+        Ok(())
+    }
+
+    /// Lets another process have its turn.
+    pub(crate) fn give_turn_back(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.give_back();
+        }
+    }
+
     fn start(&mut self) -> Result<(), Fault> {
         self.gauge.reset();
         self.set_leaves_log(false);
@@ -280,8 +299,12 @@ impl Store {
             self.forget();
             // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
             if self.data_version != 0 {
-                self.distrusts_sums = true;
-                self.past.visit();
+                if self.turn.as_ref().is_some_and(Turn::is_ours) {
+                    self.contents.forget();
+                } else {
+                    self.distrusts_sums = true;
+                    self.past.visit();
+                }
             }
             self.data_version = version;
         }

@@ -61,8 +61,8 @@ impl Transaction {
         if result.is_err() {
             store.rollback();
         }
-        if let Some(side) = &mut store.side {
-            side.clear();
+        if let Some(turn) = &store.turn {
+            turn.clear();
         }
         self.shared.end(store);
         result
@@ -102,9 +102,9 @@ impl Transaction {
             drop(place);
             return Ok(Some(self));
         }
-        if let Some(mut store) = place.take() {
-            if let Some(side) = &mut store.side {
-                side.clear();
+        if let Some(store) = place.take() {
+            if let Some(turn) = &store.turn {
+                turn.clear();
             }
             self.shared.end(store);
         }
@@ -518,8 +518,8 @@ impl Drop for Transaction {
             store.open_calls = open;
             // Best effort: there is nobody to tell, and the note beside the file still says it.
             let recorded = store.interrupt_calls().is_ok() && store.commit().is_ok();
-            if let Some(side) = store.side.as_mut().filter(|_| recorded) {
-                side.clear();
+            if let Some(turn) = store.turn.as_ref().filter(|_| recorded) {
+                turn.clear();
             }
             store.rollback();
         }

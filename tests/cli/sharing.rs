@@ -1,7 +1,7 @@
-//! One file, two processes: the second one waits for its turn.
+//! One file, several processes: their commands take turns.
 
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 fn sandlite(directory: &std::path::Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
@@ -9,14 +9,13 @@ fn sandlite(directory: &std::path::Path, args: &[&str]) -> Command {
     command
 }
 
-// A process that has the file open for a second.
+// A process whose command runs until its input ends.
 fn holder(directory: &std::path::Path) -> Child {
-    let running = sandlite(directory, &["bash", "-c", "sleep 1; echo first > /tmp/first"]).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(20);
-    while !directory.join("shared.db-running").exists() {
-        assert!(Instant::now() < until, "it never opened the file");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let script = "echo begun; read line; echo first > /tmp/first";
+    let mut running = sandlite(directory, &["bash", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(running.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
     running
 }
 
@@ -29,8 +28,13 @@ fn a_second_process_waits_for_its_turn_and_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = holder(directory.path());
     let impatient = sandlite(directory.path(), &["--wait", "1ms", "bash", "-c", "echo x"]).output().unwrap();
-    assert!(!impatient.status.success() && said(&impatient).contains("is in use by"), "{}", said(&impatient));
-    let second = sandlite(directory.path(), &["bash", "-c", "cat /tmp/first"]).output().unwrap();
-    assert_eq!(said(&second), "first\n");
+    let expected = format!("is in use by process {}", first.id());
+    assert!(!impatient.status.success() && said(&impatient).contains(&expected), "{}", said(&impatient));
+    let reading = sandlite(directory.path(), &["fs", "ls", "/home"]).output().unwrap();
+    assert_eq!(said(&reading), "user\n", "reading waits for nobody");
+    let mut second = sandlite(directory.path(), &["bash", "-c", "cat /tmp/first"]);
+    let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    first.stdin.take().unwrap().write_all(b"on\n").unwrap();
+    assert_eq!(said(&second.wait_with_output().unwrap()), "first\n");
     assert!(first.wait().unwrap().success());
 }

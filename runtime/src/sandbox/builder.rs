@@ -73,7 +73,7 @@ impl Default for Engine {
 /// How long reading a snapshot may take.
 const IMPORT_TIME: Duration = Duration::from_secs(60);
 
-/// How long another process that has the database open is waited for.
+/// How long a command of another process is waited for.
 const WAIT: Duration = Duration::from_secs(10);
 
 impl Builder {
@@ -233,7 +233,7 @@ impl Builder {
         self
     }
 
-    /// Waits so long for another process that has the database open; ten seconds unless set.
+    /// How long a command waits for one of another process that has the same file open. Defaults to ten seconds.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);

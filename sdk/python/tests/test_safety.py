@@ -222,23 +222,54 @@ def test_two_readers_and_a_writer():
         assert process.wait().ok and box.read_file("/f") == "changed\nand more\n"
 
 
-def test_a_file_that_another_process_has_open_is_busy(tmp_path):
+HOLDER = """
+import sandlite, sys
+with sandlite.Sandbox(sys.argv[1]) as box:
+    print("open", flush=True)
+    for line in sys.stdin:
+        print(box.bash(line.strip()).stdout.strip(), flush=True)
+"""
+
+
+def test_two_processes_that_stay_open_share_a_file(tmp_path):
     path = tmp_path / "agent.db"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", "import sandlite, sys; box = sandlite.Sandbox(sys.argv[1]); print('open', flush=True); input()", str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(command: str) -> str:
+        holder.stdin.write(command + "\n")
+        holder.stdin.flush()
+        return holder.stdout.readline().strip()
+
     try:
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(BusyError) as caught:
-            Sandbox(path, wait=0.05)
-        assert isinstance(caught.value, errors.SandliteError) and caught.value.hint
+        with Sandbox(path) as box:
+            for turn in range(20):
+                box.write_file("/ours", str(turn))
+                assert ask("cat /ours; echo $(($(cat /ours) * 2)) > /theirs") == str(turn)
+                assert box.read_file("/theirs").strip() == str(turn * 2)
+            assert [row.id for row in box.history(limit=3)] == sorted((row.id for row in box.history(limit=3)), reverse=True)
+            assert not any(version["outside"] for version in box.log(limit=100)["versions"] if "outside" in version)
     finally:
-        holder.communicate("\n")
-    with Sandbox(path) as box:
-        assert box.bash("echo free").stdout == "free\n"
+        holder.communicate()
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.db"]
+
+
+def test_a_command_of_another_process_is_waited_for_as_long_as_asked(tmp_path):
+    path = tmp_path / "agent.db"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "open\n"
+        with Sandbox(path, wait=0.05) as box, Sandbox(path, wait=30) as patient:
+            holder.stdin.write("sleep 2; echo done | tee /done\n")
+            holder.stdin.flush()
+            with pytest.raises(BusyError) as caught:
+                while True:
+                    box.bash("true")
+            assert str(holder.pid) in str(caught.value) and caught.value.hint
+            assert box.glob("/done") == []
+            assert patient.bash("cat /done").stdout == "done\n"
+    finally:
+        holder.communicate()
 
 
 def child_of_fork(box):

@@ -318,9 +318,9 @@ class Sandbox:
     '7\\n'
 
     ``db`` is the database file; without one the sandbox lives in memory. ``files`` are written into it, ``snapshot`` (bytes or a path) is
-    what it starts from, and ``read_only=True`` opens an existing file for reading, even while another process works in it. A file
-    that another process has open for writing is waited for, ``wait`` seconds (10 by default); then :class:`~sandlite.errors.BusyError` is
-    raised.
+    what it starts from, and ``read_only=True`` opens an existing file for reading. Several processes can have one file open: their
+    commands take turns, and each sees what the others committed. A command waits ``wait`` seconds (10 by default) for one of another
+    process; then :class:`~sandlite.errors.BusyError` is raised.
 
     ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. ``limits`` sets single limits in its place, also
     wider ones: ``{"wall": "5 min", "memory": "2 GB"}``, or a file such as ``--preset`` of the command takes. Commands see no network, nothing of this machine's

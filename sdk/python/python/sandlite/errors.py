@@ -41,7 +41,7 @@ class ClosedError(SandliteError, RuntimeError):
 
 
 class BusyError(SandliteError, RuntimeError):
-    """The sandbox is in use: another process has its file open, or the command that called this tool is still running."""
+    """The sandbox is in use: another process is running a command in it, or the command that called this tool is still running."""
 
 
 class InvalidError(SandliteError, ValueError):

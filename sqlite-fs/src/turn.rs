@@ -1,0 +1,271 @@
+//! Turns: of all processes that have a database open, one at a time has a transaction.
+//!
+//! The turn is a lock on the write-ahead log, on which SQLite itself holds none. Who gives it back leaves a stamp of its last
+//! commit in the file beside the database: the next holder can tell a commit of ours, after which it only has to read again, from
+//! one of a program that knows nothing of turns.
+
+#![expect(clippy::disallowed_methods, reason = "the log is opened to be locked, and to look at its frames")]
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::clock;
+use crate::error::Error;
+use crate::gauge::FRAME_HEADER;
+use crate::making::with_suffix;
+use crate::side::{Header, Side, read_at};
+
+/// Bytes of the log before its first frame.
+const LOG_HEADER: u64 = 32;
+/// Where that header has the salts of the log's present round.
+const SALTS_AT: u64 = 16;
+/// How often a process that waits looks whether its turn has come.
+const STEP: Duration = Duration::from_millis(1);
+/// How long a process that had the last turn lets another one begin that waits.
+const COURTESY: Duration = Duration::from_millis(20);
+
+/// The last commit in a log: how many frames it has, and what the last of them says of itself and those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    frames: u32,
+    /// Salts and checksums of the last frame, as they are in the log.
+    sums: [u8; 16],
+}
+
+impl Stamp {
+    pub(crate) const BYTES: usize = 24;
+    /// A log without frames.
+    pub(crate) const EMPTY: Self = Self { frames: 0, sums: [0; 16] };
+
+    pub(crate) fn encode(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        if let Some((frames, sums)) = bytes.split_first_chunk_mut::<8>() {
+            *frames = u64::from(self.frames).to_le_bytes();
+            sums.copy_from_slice(&self.sums);
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: [u8; Self::BYTES]) -> Self {
+        let frames = bytes.first_chunk::<4>().map_or(0, |frames| u32::from_le_bytes(*frames));
+        Self { frames, sums: bytes.last_chunk().copied().unwrap_or_default() }
+    }
+}
+
+/// What this process has seen of the commits of all. Readers look at it too.
+pub(crate) struct Seen {
+    side: Side,
+    stamp: Stamp,
+}
+
+/// The file beside the database, shared by the holder of the turn and the readers of this process.
+pub(crate) type Watch = Arc<Mutex<Seen>>;
+
+/// Whether another process has committed since this one last looked.
+pub(crate) fn notices(watch: &Watch) -> bool {
+    let mut seen = watch.lock().unwrap_or_else(PoisonError::into_inner);
+    let stamp = seen.side.header().stamp;
+    std::mem::replace(&mut seen.stamp, stamp) != stamp
+}
+
+/// A process's share in a database that others may have open too.
+pub(crate) struct Turn {
+    watch: Watch,
+    path: PathBuf,
+    log: File,
+    page_bytes: u64,
+    /// Frames in the log after the last commit of this process.
+    frames: Arc<AtomicU32>,
+    wait: Duration,
+    is_held: bool,
+    /// Since when another process has kept this one waiting.
+    waits_since: Option<Instant>,
+    /// This process had the last turn, as far as it knows.
+    was_last: bool,
+}
+
+impl Turn {
+    /// Takes part in the turns of a database whose log is there.
+    pub(crate) fn new(side: Side, path: &Path, connection: &Connection, wait: Duration) -> Result<Self, Error> {
+        // SQLite follows a symbolic link before it names the log.
+        let log = with_suffix(Path::new(connection.path().unwrap_or_default()), "-wal");
+        let log = File::open(&log).map_err(|source| Error::Disk { path: log, source })?;
+        let page_bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let stamp = side.header().stamp;
+        Ok(Self {
+            watch: Arc::new(Mutex::new(Seen { side, stamp })),
+            path: path.to_owned(),
+            log,
+            page_bytes: page_bytes.unsigned_abs(),
+            frames: Arc::default(),
+            wait,
+            is_held: false,
+            waits_since: None,
+            was_last: false,
+        })
+    }
+
+    /// The number of frames in the log, to be set at each commit.
+    pub(crate) fn frames(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.frames)
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        Arc::clone(&self.watch)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a note of the running call.
+    pub(crate) fn note(&self, call: &[u8]) -> Result<(), Error> {
+        self.seen().side.note(call)
+    }
+
+    /// Takes the note away: the call is recorded.
+    pub(crate) fn clear(&self) {
+        self.seen().side.clear();
+    }
+
+    /// Takes away the note of a process that died: its call is recorded.
+    pub(crate) fn clear_left(&self) {
+        self.seen().side.clear_left();
+    }
+
+    /// Waits for the turn until `deadline`, and no longer than this process waits for another one. Returns the note of a call
+    /// whose process died.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Busy`] if the deadline passes and [`Error::Locked`] if the other process takes too long.
+    pub(crate) fn take(&mut self, deadline: Option<Instant>) -> Result<Option<Vec<u8>>, Error> {
+        let mut is_announced = false;
+        let header = loop {
+            if let Some(header) = self.try_take()? {
+                break header;
+            }
+            let now = clock::instant();
+            let since = *self.waits_since.get_or_insert(now);
+            let is_over = now.saturating_duration_since(since) >= self.wait;
+            if is_over || deadline.is_some_and(|deadline| now >= deadline) {
+                if is_announced {
+                    self.seen().side.set_waiting(false);
+                }
+                if !is_over {
+                    return Err(Error::Busy);
+                }
+                self.waits_since = None;
+                return Err(Error::Locked { path: self.path.clone(), pid: self.seen().side.header().holder });
+            }
+            if !self.was_last && !std::mem::replace(&mut is_announced, true) {
+                self.seen().side.set_waiting(true);
+            }
+            std::thread::sleep(STEP);
+        };
+        let mut seen = self.seen();
+        if is_announced {
+            seen.side.set_waiting(false);
+        }
+        if header.holder != Some(std::process::id()) {
+            // Without it a message names another process.
+            let _ = seen.side.hold();
+        }
+        let note = if header.has_note { seen.side.left_note() } else { None };
+        drop(seen);
+        self.waits_since = None;
+        self.was_last = true;
+        Ok(note)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Header>, Error> {
+        match self.log.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                self.was_last = false;
+                return Ok(None);
+            }
+            Err(TryLockError::Error(source)) => return Err(Error::Disk { path: self.path.clone(), source }),
+        }
+        let header = self.seen().side.header();
+        if self.is_courteous(&header) {
+            let _ = self.log.unlock();
+            return Ok(None);
+        }
+        self.is_held = true;
+        Ok(Some(header))
+    }
+
+    /// Whether the next turn is another process's, which waits: locks are given in no order.
+    fn is_courteous(&mut self, header: &Header) -> bool {
+        let waits = header.waiter.is_some_and(|pid| pid != std::process::id());
+        if !self.was_last || !waits {
+            return false;
+        }
+        let now = clock::instant();
+        let since = *self.waits_since.get_or_insert(now);
+        if now.saturating_duration_since(since) < COURTESY {
+            return true;
+        }
+        // It has died, or does something else.
+        self.seen().side.set_waiting(false);
+        false
+    }
+
+    /// Gives the turn back, and notes the last commit for the next one.
+    pub(crate) fn give_back(&mut self) {
+        if !std::mem::take(&mut self.is_held) {
+            return;
+        }
+        let mut seen = self.seen();
+        let stamp = self.last_commit().unwrap_or(seen.stamp);
+        if stamp != seen.stamp {
+            seen.stamp = stamp;
+            seen.side.set_stamp(stamp);
+        }
+        drop(seen);
+        let _ = self.log.unlock();
+    }
+
+    /// Whether the log's last commit is one of a holder of the turn, this process or another.
+    pub(crate) fn is_ours(&self) -> bool {
+        let stamp = self.seen().side.header().stamp;
+        if self.is_log_empty() {
+            return stamp == Stamp::EMPTY;
+        }
+        let is_there = stamp.frames > 0 && self.sums(stamp.frames) == Some(stamp.sums);
+        is_there && self.is_frame(stamp.frames) && !self.is_frame(stamp.frames.saturating_add(1))
+    }
+
+    fn last_commit(&self) -> Option<Stamp> {
+        if self.is_log_empty() {
+            return Some(Stamp::EMPTY);
+        }
+        let frames = self.frames.load(Ordering::Relaxed);
+        self.sums(frames).map(|sums| Stamp { frames, sums })
+    }
+
+    fn is_log_empty(&self) -> bool {
+        self.log.metadata().is_ok_and(|metadata| metadata.len() == 0)
+    }
+
+    /// Whether a frame belongs to the log's present round: one with other salts is left from an earlier one.
+    fn is_frame(&self, number: u32) -> bool {
+        let mut salts = [0; 8];
+        let has_header = read_at(&self.log, &mut salts, SALTS_AT).is_ok_and(|read| read == salts.len());
+        has_header && self.sums(number).is_some_and(|sums| sums.starts_with(&salts))
+    }
+
+    /// Salts and checksums of a frame; the first one has the number 1.
+    fn sums(&self, number: u32) -> Option<[u8; 16]> {
+        let frame = FRAME_HEADER as u64 + self.page_bytes;
+        let at = LOG_HEADER + frame.checked_mul(u64::from(number.checked_sub(1)?))? + 8;
+        let mut sums = [0; 16];
+        (read_at(&self.log, &mut sums, at).ok()? == sums.len()).then_some(sums)
+    }
+}

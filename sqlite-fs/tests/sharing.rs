@@ -1,0 +1,226 @@
+//! Several processes have one file open: they take turns, see each other's commits, and none takes another for a stranger.
+//!
+//! Two handles in one process are as far apart as two processes: each has its own locks, connections and caches.
+
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sqlite_fs::{CallStatus, Content, Database, Error, Filter, NewCall, Rows, VersionKind};
+
+/// Says which file the child process works on.
+const CHILD: &str = "SQLITE_FS_SHARING_CHILD";
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn open(path: &Path, wait: Duration) -> Database {
+    Database::options().path(path).wait(wait).open().unwrap()
+}
+
+fn write(database: &Database, path: &str, text: &str) {
+    let transaction = database.begin(None).unwrap();
+    transaction.fs().write(path, text).unwrap();
+    transaction.commit().unwrap();
+}
+
+fn read(database: &Database, path: &str) -> String {
+    database.reader().unwrap().fs().read_to_string(path).unwrap()
+}
+
+fn count_outside(database: &Database) -> usize {
+    let versions = database.reader().unwrap().versions(None, 10_000).unwrap();
+    versions.iter().filter(|version| version.kind == VersionKind::Outside).count()
+}
+
+fn add_one(database: &Database) {
+    let transaction = database.begin(None).unwrap();
+    let number: u64 = transaction.fs().read_to_string("/number").unwrap().parse().unwrap();
+    transaction.fs().write("/number", (number + 1).to_string()).unwrap();
+    transaction.commit().unwrap();
+}
+
+/// Not a test: what the child process runs. It begins a call, says so, and waits to be killed; or it counts.
+#[test]
+fn child() {
+    let Ok(work) = std::env::var(CHILD) else { return };
+    let (verb, path) = work.split_once(' ').unwrap();
+    let database = open(Path::new(path), LONG);
+    match verb {
+        "count" => (0..200).for_each(|_| add_one(&database)),
+        _ => {
+            let transaction = database.begin(None).unwrap();
+            let call = NewCall { name: "test", parameters: None, command: "held", parent: None };
+            transaction.calls().begin(&call).unwrap();
+            transaction.fs().write("/half", "half").unwrap();
+            println!("ready");
+            std::thread::sleep(LONG);
+        }
+    }
+}
+
+fn start(verb: &str, path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env(CHILD, format!("{verb} {}", path.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn start_holding(path: &Path) -> Child {
+    let mut child = start("hold", path);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("ready")), "the child ended");
+    child
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// T-REL-04
+#[test]
+fn two_handles_see_each_others_commits_and_leave_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    for round in 0..20 {
+        let text = round.to_string();
+        write(&first, "/a", &text);
+        assert_eq!(read(&second, "/a"), text);
+        write(&second, "/b", &text);
+        write(&second, &format!("/c{round}"), &text);
+        assert_eq!((read(&first, "/b"), read(&first, &format!("/c{round}"))), (text.clone(), text));
+    }
+    assert_eq!(count_outside(&first), 0);
+    assert_eq!(first.check().unwrap(), []);
+    drop(first);
+    write(&second, "/a", "alone");
+    drop(second);
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.db"], "everything is in the one file after the last close");
+    assert_eq!(read(&open(&path, LONG), "/a"), "alone");
+}
+
+/// T-REL-04
+#[test]
+fn nothing_is_lost_when_processes_and_threads_count_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = open(&path, LONG);
+    write(&database, "/number", "0");
+    let children = [start("count", &path), start("count", &path)];
+    let other = open(&path, LONG);
+    std::thread::scope(|scope| {
+        for database in [&database, &other] {
+            scope.spawn(|| (0..200).for_each(|_| add_one(database)));
+        }
+    });
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(read(&database, "/number"), "800");
+    assert_eq!(count_outside(&database), 0);
+    assert_eq!(database.check().unwrap(), []);
+}
+
+#[test]
+fn a_process_that_waits_gets_its_turn_from_one_that_never_rests() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = open(&path, LONG);
+    write(&database, "/number", "0");
+    let mut child = start("count", &path);
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < LONG, "the child starves");
+        add_one(&database);
+    }
+    let number: u64 = read(&database, "/number").parse().unwrap();
+    assert!(number > 200);
+}
+
+/// T-REL-04
+#[test]
+fn a_turn_is_waited_for_as_long_as_asked_and_its_holder_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = open(&path, Duration::from_millis(50));
+    let child = start_holding(&path);
+    assert!(matches!(database.begin(Some(Instant::now())), Err(Error::Busy)));
+    let error = database.begin(None).err().unwrap();
+    assert_eq!(error.to_string(), format!("`{}` is in use by process {}", path.display(), child.id()));
+    assert!(database.reader().unwrap().fs().exists("/").unwrap(), "reading waits for nobody");
+    end(child);
+    write(&database, "/a", "after");
+}
+
+/// T-REL-01, T-REL-04
+#[test]
+fn the_call_of_a_process_that_dies_is_recorded_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = open(&path, LONG);
+    write(&database, "/a", "before");
+    end(start_holding(&path));
+    write(&database, "/a", "after");
+    let reader = database.reader().unwrap();
+    let calls = reader.calls(&Filter { limit: 10, ..Filter::default() }).unwrap();
+    let told: Vec<_> = calls.iter().map(|call| (call.run.as_ref().unwrap().command.as_str(), call.status)).collect();
+    assert_eq!(told, [("held", CallStatus::Interrupted)]);
+    assert!(!reader.fs().exists("/half").unwrap());
+    assert_eq!(count_outside(&database), 0);
+}
+
+#[test]
+fn what_is_known_of_a_file_is_forgotten_when_another_process_changes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    let write = |database: &Database, text: &str| {
+        let transaction = database.begin(None).unwrap();
+        transaction.fs().write("/a", text).unwrap();
+        // Neither size nor times show the change.
+        transaction.fs().set_times("/a", Some(0), Some(0)).unwrap();
+        transaction.commit().unwrap();
+    };
+    write(&first, "one");
+    let known = Content { etag: "one".to_owned(), newlines: 0, has_crlf: false, is_terminated: true };
+    let reader = first.reader().unwrap();
+    let stat = reader.fs().metadata("/a").unwrap();
+    reader.keep_content(&stat, known.clone());
+    assert_eq!(first.reader().unwrap().content(&stat), Some(known));
+    write(&second, "two");
+    assert_eq!(first.reader().unwrap().content(&stat), None);
+}
+
+/// T-REL-04
+#[test]
+fn a_program_that_knows_no_turns_is_still_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    write(&first, "/a", "one");
+    write(&second, "/b", "one");
+    write(&first, "/a", "two");
+    let stranger = rusqlite::Connection::open(&path).unwrap();
+    let change = || stranger.execute("UPDATE fs_inode SET atime = atime + 1 WHERE ino = 1", []).unwrap();
+    change();
+    write(&second, "/b", "two");
+    assert_eq!(count_outside(&second), 1, "after a commit of the other process");
+    write(&first, "/a", "three");
+    assert_eq!(count_outside(&first), 1, "it is noticed once");
+    // The log begins anew, first without and then with a stranger's commit in between.
+    second.compact(None).unwrap();
+    write(&first, "/a", "four");
+    assert_eq!(count_outside(&first), 1);
+    first.compact(None).unwrap();
+    change();
+    write(&second, "/b", "three");
+    assert_eq!(count_outside(&second), 2);
+}
