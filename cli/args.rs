@@ -80,7 +80,7 @@ pub(crate) struct Global {
     /// What commands may use: strict, normal or permissive, or a file such as ./mine.toml
     #[arg(long, global = true, default_value_t = Chosen::Preset(Preset::Normal), value_name = "PRESET", help_heading = "Global options")]
     pub(crate) preset: Chosen,
-    /// Wait this long for a command of another process in the same file
+    /// Wait for a command of another process in this file
     #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
     pub(crate) wait: WallTime,
     /// Look at a past version: a run's number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a throw-away copy
