@@ -7,6 +7,7 @@ mod answer;
 mod files;
 mod history;
 mod places;
+mod record;
 mod run;
 mod schema;
 mod space;
@@ -27,6 +28,7 @@ use crate::{Cancel, Command, Error, Sandbox, Stream};
 pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use places::{AppendFile, Appended, FileDescription, FileInfo, MadeDirectory, MakeDirectory, NewContent, WroteFiles};
+pub use record::{Record, Recorded};
 pub use run::{Bash, Image, Limit, Python, Ran, RunOptions};
 pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
@@ -311,6 +313,7 @@ static ACTIONS: &[Action] = &[
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),
     Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues).of_versions::<KvKeys>(),
     Action::new::<History>("history", "What was done", HISTORY, Reads, ReadHistory),
+    Action::new::<Record>("record", "Record a step", RECORD, Changes, WriteValues).for_programs(),
     Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
     Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
     Action::new::<Undo>("undo", "Undo runs", UNDO, Changes, WriteFiles),
@@ -321,6 +324,8 @@ static ACTIONS: &[Action] = &[
     Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
+const RECORD: &str =
+    "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
 const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
 const UNDO: &str =

@@ -141,6 +141,23 @@ impl Sandbox {
         Kv::new(self)
     }
 
+    /// Records a step of the embedding program in the history, such as the turn of an agent, and returns its number. The content
+    /// is kept as the row's output, within the limit `history`.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let run = sandbox.record("turn", "plan the work", r#"{"role":"user"}"#)?;
+    /// assert_eq!(sandbox.history(1)?[0].id, run);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the name or the length of the content is invalid, or an error if the row cannot be written.
+    pub fn record(&self, name: &str, about: &str, content: &str) -> Result<i64, Error> {
+        crate::history::record(&self.recorder, name, about, content)
+    }
+
     /// The last `limit` rows of the history, newest first, without their output.
     ///
     /// # Errors

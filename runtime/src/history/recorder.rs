@@ -67,7 +67,14 @@ fn shorten(text: &mut String) {
     }
 }
 
-fn now() -> i64 {
+/// A text as a row has it: not longer than a row may be.
+pub(super) fn text_of_row(text: &str) -> String {
+    let mut text = text.to_owned();
+    shorten(&mut text);
+    text
+}
+
+pub(super) fn now() -> i64 {
     i64::try_from(clock::unix_nanos()).unwrap_or(i64::MAX)
 }
 

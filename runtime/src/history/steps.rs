@@ -1,0 +1,39 @@
+//! Steps of the embedding program as history rows: the turns of an agent, for example, so that a conversation can be resumed
+//! from the file.
+
+use serde_json::json;
+use sqlite_fs::{NewCall, Outcome};
+
+use super::Recorder;
+use super::recorder::{now, text_of_row};
+use crate::{Error, clock};
+
+/// Longest name of a step.
+const NAME_BYTES: usize = 64;
+/// Longest content of a step: it is one row, and is read as one.
+const CONTENT_BYTES: usize = 8 << 20;
+
+/// Records a step, and returns its number.
+pub(crate) fn record(recorder: &Recorder, name: &str, about: &str, content: &str) -> Result<i64, Error> {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_word) {
+        return Err(Error::Invalid(format!(
+            "invalid name of a step `{}`: expected 1–{NAME_BYTES} of a–z, 0–9 and _",
+            text_of_row(name)
+        )));
+    }
+    if content.len() > CONTENT_BYTES {
+        return Err(Error::Invalid(format!("a step of {} bytes is too long: at most {CONTENT_BYTES} are recorded", content.len())));
+    }
+    let about = text_of_row(about);
+    let transaction = recorder.database().begin(Some(clock::now() + super::TURN))?;
+    recorder.write_waiting(&transaction)?;
+    let parameters = json!({ "about": about }).to_string();
+    let call = NewCall { name, parameters: Some(&parameters), command: &about, parent: None };
+    let result = json!({ "success": true }).to_string();
+    let outcome = Outcome { result: Some(&result), stdout: content.as_bytes(), ..Outcome::default() };
+    let moment = now();
+    let number = transaction.calls().record(&call, &outcome, moment, moment)?;
+    transaction.commit()?;
+    Ok(number)
+}
