@@ -48,6 +48,8 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    // Otherwise a statement with `column=?` is compiled again each time a value is bound.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
@@ -90,7 +92,7 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    connection.execute_batch(&format::fresh(now))
+    connection.execute_batch(&format::fresh(now, ""))
 }
 
 /// Says when a database that was copied from a fresh one began.
