@@ -7,15 +7,18 @@
 
 pub(crate) mod at;
 mod changes;
-mod restore;
+pub(crate) mod digest;
+pub(crate) mod remembered;
 pub(crate) mod save;
 mod versions;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::damaged;
+use crate::format;
 use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
@@ -146,6 +149,43 @@ impl Table {
     }
 }
 
+/// Which of these tables a file has: each is created with its first row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tables(u8);
+
+impl Tables {
+    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached("SELECT name FROM sqlite_schema WHERE type='table'")?;
+        let mut found = statement.query([])?;
+        let mut tables = Self::default();
+        while let Some(row) = found.next()? {
+            let name = row.get_ref(0)?.as_str().unwrap_or_default();
+            if let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name) {
+                tables.0 |= 1 << table as u8;
+            }
+        }
+        Ok(tables)
+    }
+
+    pub(crate) fn has(self, table: Table) -> bool {
+        self.0 & (1 << table as u8) != 0
+    }
+
+    /// Those that are there.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Table> {
+        Table::ALL.into_iter().filter(move |table| self.has(*table))
+    }
+}
+
+/// The name of the table of labels.
+pub(crate) const LABELS: &str = "sandlite_label";
+
+/// The statements that make a table of the past with its indexes, unless it is there.
+pub(crate) fn making(table: &str) -> String {
+    let (itself, index) = (format!(" {table} ("), format!(" ON {table}("));
+    format::PAST.split_inclusive(';').filter(|text| text.contains(&itself) || text.contains(&index)).collect()
+}
+
 /// The newest version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
@@ -180,7 +220,14 @@ pub(crate) struct Past {
     next: [Cell<i64>; 7],
     /// The inodes that were saved.
     inodes: RefCell<Vec<Ino>>,
+    /// The tables that the file has; `None` where nobody has looked.
+    tables: Cell<Option<Tables>>,
+    /// The files of which chunks were saved, or were to be; `None` once they are too many to remember.
+    chunked: RefCell<Option<HashSet<Ino>>>,
 }
+
+/// Files of a transaction whose saved chunks are remembered: the others are looked up.
+const CHUNKED_MAX: usize = 1 << 16;
 
 /// What a savepoint remembers of it.
 #[derive(Clone, Copy)]
@@ -204,7 +251,29 @@ impl Past {
             is_overflowed: Cell::new(false),
             next: Default::default(),
             inodes: RefCell::default(),
+            tables: Cell::new(None),
+            chunked: RefCell::new(Some(HashSet::new())),
         }
+    }
+
+    /// The tables that the file has, looked up once.
+    pub(crate) fn tables(&self, connection: &Connection) -> rusqlite::Result<Tables> {
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables);
+        }
+        let tables = Tables::of(connection)?;
+        self.tables.set(Some(tables));
+        Ok(tables)
+    }
+
+    /// Creates a table unless it is there.
+    fn make(&self, connection: &Connection, table: Table) -> rusqlite::Result<()> {
+        if self.tables(connection)?.has(table) {
+            return Ok(());
+        }
+        connection.execute_batch(&making(table.name()))?;
+        self.tables.set(None);
+        Ok(())
     }
 
     /// The newest version, read once. A database without versions gets its first, which is the state before any change.
@@ -285,11 +354,13 @@ impl Past {
         self.is_overflowed.set(false);
         self.inodes.borrow_mut().clear();
         self.next.iter().for_each(|next| next.set(0));
+        *self.chunked.borrow_mut() = Some(HashSet::new());
     }
 
     /// What is known of the file is no longer so.
     pub(crate) fn forget(&self) {
         self.head.set(None);
+        self.tables.set(None);
         self.next.iter().for_each(|next| next.set(0));
     }
 
