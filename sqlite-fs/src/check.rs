@@ -144,6 +144,11 @@ pub(crate) const RULES: &[Rule] = &[
                 WHERE typeof(key)<>'text' OR typeof(value)<>'text' OR NOT json_valid(value)",
     },
     Rule {
+        name: "saved key and value",
+        query: "SELECT 'row ' || id FROM sandlite_past_kv WHERE typeof(key)<>'text' OR state NOT IN (0, 1)
+                OR (state=0 AND (typeof(value)<>'text' OR NOT json_valid(value)))",
+    },
+    Rule {
         name: "call",
         query: "SELECT 'call ' || id FROM tool_calls WHERE typeof(name)<>'text' OR typeof(started_at)<>'integer'
                 OR status NOT IN ('pending', 'success', 'error')

@@ -23,14 +23,14 @@ use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
 pub use versions::{Keep, Label, Pruned, Version, VersionKind};
-pub(crate) use versions::{note_visit, used};
+pub(crate) use versions::{has_strangers, is_label, note_strangers, note_visit, used};
 
 /// Bits of a row's number that count within one version.
-const NUMBER_BITS: u32 = 32;
+pub(crate) const NUMBER_BITS: u32 = 32;
 /// Bits of an inode's saved row that are its version.
-const VERSION_BITS: u32 = 31;
+pub(crate) const VERSION_BITS: u32 = 31;
 /// The highest number of a version.
-const VERSION_MAX: i64 = i32::MAX as i64;
+pub(crate) const VERSION_MAX: i64 = i32::MAX as i64;
 
 /// What a saved row is.
 pub(crate) const ROW: i64 = 0;
@@ -109,6 +109,23 @@ impl Table {
         }
     }
 
+    /// Its columns, in their order.
+    #[rustfmt::skip]
+    pub(crate) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Inode => &[
+                "id", "state", "mode", "nlink", "uid", "gid", "size", "atime", "mtime", "ctime", "rdev", "atime_nsec",
+                "mtime_nsec", "ctime_nsec", "dir", "name",
+            ],
+            Self::Dentry => &["id", "state", "parent_ino", "name", "ino", "entry"],
+            Self::Data => &["id", "ino", "chunk_index", "data"],
+            Self::Symlink => &["id", "ino", "target"],
+            Self::Key => &["id", "state", "key", "value", "created_at", "updated_at", "version", "secret"],
+            Self::Session => &["id", "state", "name", "part", "content", "updated_ns"],
+            Self::Whiteout => &["id", "state", "path", "parent_path", "created_at"],
+        }
+    }
+
     /// The statement that removes all its rows.
     fn clear(self) -> &'static str {
         match self {
@@ -136,7 +153,7 @@ impl Table {
     }
 
     /// The beginning of a statement that adds rows.
-    fn insert(self) -> &'static str {
+    pub(crate) fn insert(self) -> &'static str {
         match self {
             Self::Inode => "INSERT INTO sandlite_past_inode",
             Self::Dentry => "INSERT INTO sandlite_past_dentry",
@@ -355,6 +372,21 @@ impl Past {
         self.inodes.borrow_mut().clear();
         self.next.iter().for_each(|next| next.set(0));
         *self.chunked.borrow_mut() = Some(HashSet::new());
+    }
+
+    /// Removes all versions and what they saved: others take their place.
+    pub(crate) fn clear(&self, connection: &Connection) -> rusqlite::Result<()> {
+        for table in Tables::of(connection)?.iter() {
+            connection.execute_batch(table.clear())?;
+        }
+        connection.execute_batch("DELETE FROM sandlite_version")
+    }
+
+    /// The file has versions that were taken over as they are: the transaction is none.
+    pub(crate) fn adopt(&self) {
+        self.end();
+        self.forget();
+        self.is_visited.set(false);
     }
 
     /// What is known of the file is no longer so.

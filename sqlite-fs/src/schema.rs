@@ -130,7 +130,7 @@ pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error
     let mut statement = connection.prepare(VISITED)?;
     let indexes: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     drop(statement);
-    if indexes.is_empty() {
+    if indexes.is_empty() && !past::has_strangers(connection)? {
         return Ok(());
     }
     // Dropping an index walks its pages where nothing can stop it.

@@ -11,6 +11,8 @@ use sqlite_fs::{Database, Durability, Error, Export, Filter, Import, Imported, N
 mod compat;
 #[path = "import/digest.rs"]
 mod digest;
+#[path = "import/past.rs"]
+mod past;
 
 struct Corpus {
     dir: tempfile::TempDir,

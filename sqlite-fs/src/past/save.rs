@@ -10,7 +10,7 @@ use crate::node::Ino;
 use crate::rows::signed;
 
 /// What a saved row takes beside its texts and bytes, with its index.
-const ROW_BYTES: u64 = 96;
+pub(crate) const ROW_BYTES: u64 = 96;
 
 impl Past {
     /// The version in the making, if rows are saved.

@@ -108,6 +108,22 @@ pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<
     }
 }
 
+/// Notes that another program wrote to a file if its newest inode or entry has a number that no version gave. Returns whether
+/// it did.
+pub(crate) fn note_strangers(connection: &Connection, now: i64) -> rusqlite::Result<bool> {
+    let is_visited = has_strangers(connection)?;
+    if is_visited {
+        note_visit(connection, now)?;
+    }
+    Ok(is_visited)
+}
+
+/// Whether the newest inode or entry has a number that no version gave: another program created it.
+pub(crate) fn has_strangers(connection: &Connection) -> rusqlite::Result<bool> {
+    let Some(head) = super::newest(connection)? else { return Ok(false) };
+    Ok(rows::next_ino(connection)? > head.mark || rows::next_entry(connection)? > head.entries)
+}
+
 /// Gives the first version its row.
 fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     let time: i64 = connection
@@ -466,15 +482,7 @@ impl Transaction {
 impl Store {
     fn label(&mut self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
         let invalid = |reason: &str| Error::Invalid { what: "label", reason: reason.to_owned() };
-        if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
-            return Err(invalid("expected 1 to 255 printable bytes"));
-        }
-        if name.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(invalid("a number is the name of a version already"));
-        }
-        if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
-            return Err(invalid("its message is longer than 64 KB"));
-        }
+        refuse_label(name, message).map_err(invalid)?;
         let now = self.now();
         let problem = self.run(|store| {
             if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
@@ -494,6 +502,25 @@ impl Store {
         })?;
         problem.map_or(Ok(()), Err)
     }
+}
+
+/// Says why a text cannot be a label.
+fn refuse_label(name: &str, message: Option<&str>) -> Result<(), &'static str> {
+    if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
+        return Err("expected 1 to 255 printable bytes");
+    }
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a number is the name of a version already");
+    }
+    if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
+        return Err("its message is longer than 64 KB");
+    }
+    Ok(())
+}
+
+/// Whether a text can be a label.
+pub(crate) fn is_label(name: &str, message: Option<&str>) -> bool {
+    refuse_label(name, message).is_ok()
 }
 
 fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Pruned> {
