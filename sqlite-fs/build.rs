@@ -12,7 +12,9 @@ use std::path::PathBuf;
 const PAGE_BYTES: u32 = 4 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for file in ["build.rs", "src/format.rs", "src/tables.sql", "src/sessions.sql", "src/usage.sql", "src/past.sql"] {
+    for file in
+        ["build.rs", "src/format.rs", "src/tables.sql", "src/sessions.sql", "src/usage.sql", "src/versions.sql", "src/past.sql"]
+    {
         println!("cargo::rerun-if-changed={file}");
     }
     let path = PathBuf::from(std::env::var("OUT_DIR")?).join("fresh.db");
@@ -21,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let connection = rusqlite::Connection::open(&path)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    connection.execute_batch(&format::fresh(0))?;
+    // In memory the tables of the past are there from the start: one that is created later has every statement compiled again.
+    connection.execute_batch(&format::fresh(0, format::PAST))?;
     Ok(())
 }

@@ -18,6 +18,9 @@ pub(crate) struct Log {
     /// Maximum number of versions to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
+    /// Compute and print the digest of each version's files: equal trees have equal digests
+    #[arg(long)]
+    pub(crate) digest: bool,
 }
 
 #[derive(Debug, ClapArgs)]

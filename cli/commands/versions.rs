@@ -10,7 +10,9 @@ use crate::printer::Printer;
 
 pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Result<Code> {
     let path = args.path.as_deref().map(super::fs::guest);
-    act(&super::looking(global, printer)?, "log", json!({ "path": path, "limit": args.limit }), printer)
+    // A digest that is computed is kept in the file.
+    let sandbox = if args.digest { super::existing(global, printer)? } else { super::looking(global, printer)? };
+    act(&sandbox, "log", json!({ "path": path, "limit": args.limit, "digest": args.digest }), printer)
 }
 
 pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::Result<Code> {

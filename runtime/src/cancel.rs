@@ -163,6 +163,11 @@ impl Deadline {
         Self { cancel, at: clock::now() + time }
     }
 
+    /// Returns the moment by which the work must end, unless it is stopped before.
+    pub(crate) fn moment(&self) -> Instant {
+        self.at
+    }
+
     /// Returns whether the work must end.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.0.killed.load(Ordering::Acquire) || clock::now() >= self.at

@@ -136,6 +136,44 @@ impl Versions<'_> {
         Ok(found)
     }
 
+    /// Returns the digest of a version's files, in hexadecimal: of names, types, permission bits, contents and link targets. Equal
+    /// trees have equal digests. It is computed from what changed since the last one, and kept.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.bash("echo one > /note")?;
+    /// sandbox.bash("echo two > /note")?;
+    /// sandbox.versions().undo(1)?;
+    /// assert_eq!(sandbox.versions().digest("HEAD")?, sandbox.versions().digest("HEAD~2")?);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read in time.
+    pub fn digest(&self, reference: &str) -> Result<String, Error> {
+        let version = self.resolve(reference)?;
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
+        Ok(self.sandbox.database.version_digest(version.number, Some(deadline.moment()))?)
+    }
+
+    /// Fills in the digests that are not known yet, oldest first: each costs what changed since the one before.
+    pub(crate) fn add_digests(&self, logged: &mut [LoggedVersion], cancel: Cancel) -> Result<(), Error> {
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
+        for LoggedVersion { version, .. } in logged.iter_mut().rev().filter(|logged| logged.version.digest.is_none()) {
+            if deadline.is_over() {
+                return Err(sqlite_fs::Error::Interrupted.into());
+            }
+            version.digest = match self.sandbox.database.version_digest(version.number, Some(deadline.moment())) {
+                Ok(digest) => Some(digest),
+                // Another program overwrote something of it.
+                Err(error) if error.fs_error() == Some(sqlite_fs::FsError::Unknown) => None,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        Ok(())
+    }
+
     fn run(&self, call: i64) -> Result<Option<Run>, Error> {
         let filter = HistoryFilter { limit: 1, before: call.checked_add(1), ..HistoryFilter::default() };
         Ok(history::list(&self.sandbox.database, &filter)?.pop().filter(|run| run.id == call))

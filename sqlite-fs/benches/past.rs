@@ -1,6 +1,6 @@
 //! What keeping versions costs, and what reading an old one costs: with and without, in turns, in one run.
 //!
-//! `cargo bench -p sqlite-fs --bench past`. Processor time of the calling thread, medians.
+//! `cargo bench -p sqlite-fs --bench past [WORD…]`: those whose name has one of the words. Processor time of the calling thread, medians.
 
 #![expect(clippy::disallowed_methods, reason = "a bench makes files of its own, and measures")]
 
@@ -38,8 +38,17 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
+/// Whether a word of the command line is in a name, or none is given.
+fn is_wanted(name: &str) -> bool {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word))
+}
+
 /// Does two things in turns and prints the median of both.
 fn compare(name: &str, bar: &str, mut ours: impl FnMut() -> Duration, mut theirs: impl FnMut() -> Duration) {
+    if !is_wanted(name) {
+        return;
+    }
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         // Whoever comes second finds pages that the first has just given back.
@@ -160,6 +169,9 @@ fn main() {
             || timed(|| read(&old.reader_at(1).unwrap())),
             || timed(|| read(&now.reader().unwrap())),
         );
+    }
+    if !is_wanted("bytes") {
+        return;
     }
     let logged = database(dir, true);
     log(&logged);

@@ -12,6 +12,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::making::NewFile;
 use crate::options::{Durability, Options};
+use crate::past::{self, Table};
 use crate::patience::stored_bytes;
 use crate::schema;
 use crate::{gather, whiteout};
@@ -61,24 +62,11 @@ INSERT INTO main.sandlite_run SELECT id, command, stdout, stderr, stdout_truncat
   limit_reached, usage, changes, started_ns, completed_ns, {parent} FROM source.sandlite_run;
 ";
 
-/// The versions with what they saved. Labels go along.
-const PAST: &str = "
-INSERT INTO main.sandlite_version SELECT * FROM source.sandlite_version;
-INSERT INTO main.sandlite_label SELECT * FROM source.sandlite_label;
-INSERT INTO main.sandlite_past_inode SELECT * FROM source.sandlite_past_inode;
-INSERT INTO main.sandlite_past_dentry SELECT * FROM source.sandlite_past_dentry;
-INSERT INTO main.sandlite_past_data SELECT * FROM source.sandlite_past_data;
-INSERT INTO main.sandlite_past_symlink SELECT * FROM source.sandlite_past_symlink;
-INSERT INTO main.sandlite_past_session SELECT * FROM source.sandlite_past_session;
-INSERT INTO main.sandlite_past_whiteout SELECT * FROM source.sandlite_past_whiteout;
-";
-const PAST_SECRETS: &str = "INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv;";
+/// The versions. Labels and saved rows go along, table by table.
+const VERSIONS: &str = "INSERT INTO main.sandlite_version SELECT * FROM source.sandlite_version;";
 /// A key that was secret at any time is left out, and nobody can tell from the rest that it was there.
-const NO_PAST_SECRETS: &str = "
-INSERT INTO main.sandlite_past_kv SELECT * FROM source.sandlite_past_kv WHERE
-  (key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)
-   AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0));
-";
+const NO_PAST_SECRETS: &str = " WHERE key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)
+  AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0)";
 
 /// What a copy is about.
 #[derive(Clone, Copy)]
@@ -188,8 +176,10 @@ impl Database {
         let format: i64 = target.query_row("PRAGMA source.user_version", [], |row| row.get(0))?;
         let statements = match extent.compat {
             Some(compat) => compat.rows(extent.export),
-            None if whiteout::exists(target, "source")? => format!("{} {HIDDEN} {}", whiteout::TABLE, rows(extent, format)),
-            None => rows(extent, format),
+            None if whiteout::exists(target, "source")? => {
+                format!("{} {HIDDEN} {}", whiteout::TABLE, rows(target, extent, format)?)
+            }
+            None => rows(target, extent, format)?,
         };
         let copied = target.execute_batch(&format!("BEGIN; {statements} COMMIT;"));
         if copied.is_err() && !target.is_autocommit() {
@@ -201,15 +191,27 @@ impl Database {
 }
 
 /// The statements that copy every row of a file of some format into tables like ours.
-fn rows(Extent { export, past, .. }: Extent, format: i64) -> String {
+fn rows(target: &Connection, Extent { export, past, .. }: Extent, format: i64) -> rusqlite::Result<String> {
     let keys = if export.secrets { SECRETS } else { NO_SECRETS };
     let history = if export.history { HISTORY } else { "" };
     let parent = if format > 1 { "parent" } else { "NULL" };
-    let past = match past && format > 1 {
-        true => format!("{PAST} {}", if export.secrets { PAST_SECRETS } else { NO_PAST_SECRETS }),
-        false => String::new(),
-    };
-    format!("{FILES} {keys} {} {past}", history.replace("{parent}", parent))
+    let past = if past && format > 1 { past_rows(target, export)? } else { String::new() };
+    Ok(format!("{FILES} {keys} {} {past}", history.replace("{parent}", parent)))
+}
+
+/// The statements that copy versions with what they saved: those of the tables that the source has.
+fn past_rows(target: &Connection, export: Export) -> rusqlite::Result<String> {
+    let mut statements = VERSIONS.to_owned();
+    for table in Table::ALL.into_iter().map(Table::name).chain([past::LABELS]) {
+        if !target.table_exists(Some("source"), table)? {
+            continue;
+        }
+        let is_key = table == Table::Key.name();
+        let filter = if is_key && !export.secrets { NO_PAST_SECRETS } else { "" };
+        let making = past::making(table);
+        statements.push_str(&format!("{making} INSERT INTO main.{table} SELECT * FROM source.{table}{filter};"));
+    }
+    Ok(statements)
 }
 
 /// A path as SQLite's URI; its special characters stay part of the name.

@@ -284,6 +284,18 @@ impl Database {
         result
     }
 
+    /// Lets `work` write rows if no transaction runs, and else does nothing.
+    pub(crate) fn fill_now(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<()>) -> Result<(), Error> {
+        if self.shared.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let store = self.wait_for_store(Some(clock::instant()))?;
+        store.patience.refill();
+        let result = work(&store.connection);
+        self.shared.end(store);
+        Ok(result?)
+    }
+
     /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::fs::Volume;
 use crate::node::{FileType, Ino};
+use crate::past::{self, Table};
 use crate::reader::Reader;
 use crate::rows;
 
@@ -51,6 +52,49 @@ impl Database {
     }
 }
 
+impl Database {
+    /// The digest of what [`export_with_past`](Self::export_with_past) with the same settings writes: it covers every version with
+    /// what it saved. An import checks it, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`digest`](Self::digest) returns.
+    pub fn digest_with_past(&self, export: Export) -> Result<String, Error> {
+        let reader = self.reader()?;
+        let mut words = Words::default();
+        words.bytes(reader.digest(export)?.as_bytes());
+        reader.rows(|connection| Ok(digest_past(connection, &mut words, export.secrets)?))?;
+        Ok(words.0.finalize().to_hex().to_string())
+    }
+}
+
+/// Versions, labels and saved rows, without what an import makes anew.
+fn digest_past(connection: &Connection, words: &mut Words, secrets: bool) -> rusqlite::Result<()> {
+    const VERSIONS: (&str, &[&str]) = ("sandlite_version", &["id", "time_ns", "mark", "entries", "outside"]);
+    const LABELS: (&str, &[&str]) = (past::LABELS, &["name", "version", "message", "time_ns"]);
+    let saved = Table::ALL.into_iter().map(|table| (table.name(), table.columns()));
+    for (table, columns) in [VERSIONS, LABELS].into_iter().chain(saved) {
+        words.bytes(table.as_bytes());
+        if !connection.table_exists(None, table)? {
+            continue;
+        }
+        let filter = if table == Table::Key.name() && !secrets { NOT_SECRET } else { "" };
+        let query = format!("SELECT {} FROM {table}{filter} ORDER BY 1", columns.join(", "));
+        let mut statement = connection.prepare(&query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            for (index, column) in columns.iter().enumerate() {
+                words.value(column, row.get_ref(index)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keys that were never secret.
+const NOT_SECRET: &str = " WHERE key NOT IN (SELECT key FROM sandlite_kv WHERE secret<>0)
+  AND key NOT IN (SELECT key FROM sandlite_past_kv WHERE secret<>0)";
+
 /// Values one after another, each with its length, so that no two lists of them look alike.
 #[derive(Default)]
 struct Words(blake3::Hasher);
@@ -63,6 +107,20 @@ impl Words {
 
     fn number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
+    }
+
+    /// Any value, with its type.
+    fn value(&mut self, column: &str, value: ValueRef<'_>) {
+        match value {
+            // As an import has them.
+            ValueRef::Integer(_) if column == "rdev" => self.number(0),
+            ValueRef::Integer(number) if column == "mode" => self.number((number & !i64::from(SET_IDS)).cast_unsigned()),
+            ValueRef::Integer(number) => self.number(number.cast_unsigned()),
+            ValueRef::Real(number) => self.number(number.to_bits()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => self.bytes(bytes),
+            ValueRef::Null => self.bytes(b"NULL"),
+        }
+        self.0.update(&[value.data_type() as u8]);
     }
 
     /// The value of a column, which is NULL here if it is large; no value is the same as an empty one, as in an import.

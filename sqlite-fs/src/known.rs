@@ -16,7 +16,7 @@ use crate::{format, whiteout};
 
 /// Everything that creates a table or an index of ours. Whoever adds one adds its text here. A table that older files
 /// lack is created when they are upgraded; those of `format::TABLES` are in every file.
-const OURS: &[&str] = &[format::TABLES, format::SESSIONS, format::USAGE, format::PAST, whiteout::TABLE];
+const OURS: &[&str] = &[format::TABLES, format::SESSIONS, format::USAGE, format::VERSIONS, format::PAST, whiteout::TABLE];
 
 /// What AgentFS's SDKs add to a file of ours when they open it, and how its command line spells the table of whiteouts.
 const SDKS: &[&str] = &["CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
@@ -43,7 +43,7 @@ fn known() -> &'static Known {
     KNOWN.get_or_init(|| {
         let texts: HashSet<String> = OURS.iter().chain(SDKS).flat_map(|text| statements(text)).collect();
         let tables_of = |text: &str| statements(text).filter_map(|text| table_of(&text).map(str::to_owned)).collect();
-        let (required, required_since_2) = (tables_of(format::TABLES), tables_of(format::PAST));
+        let (required, required_since_2) = (tables_of(format::TABLES), tables_of(format::VERSIONS));
         let texts_1 = statements(FORMAT_1).filter_map(|text| Some((table_of(&text)?.to_owned(), text.clone()))).collect();
         let tables: BTreeSet<&str> = texts.iter().filter_map(|text| table_of(text)).collect();
         Known { tables: tables.into_iter().map(str::to_owned).collect(), required, required_since_2, texts, texts_1 }
@@ -135,7 +135,7 @@ mod tests {
 
     fn verdict(sql: &str) -> Option<String> {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(&format!("{} {}", format::fresh(0), whiteout::TABLE)).unwrap();
+        connection.execute_batch(&format!("{} {}", format::fresh(0, format::PAST), whiteout::TABLE)).unwrap();
         connection.execute_batch(sql).unwrap();
         stranger(&connection, format::FORMAT).unwrap()
     }
@@ -180,12 +180,13 @@ mod tests {
     #[test]
     fn a_table_is_written_as_its_format_has_it() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(&format::fresh(0)).unwrap();
+        connection.execute_batch(&format::fresh(0, "")).unwrap();
         assert!(stranger(&connection, 1).unwrap().unwrap().contains("`sandlite_run`"));
         connection.execute_batch(&format!("DROP TABLE sandlite_run; {FORMAT_1}")).unwrap();
         assert_eq!(stranger(&connection, 1).unwrap(), None);
         assert!(stranger(&connection, 2).unwrap().unwrap().contains("`sandlite_run`"));
-        refused("DROP TABLE sandlite_past_data", "no table `sandlite_past_data`");
+        refused("DROP TABLE sandlite_version", "no table `sandlite_version`");
+        assert_eq!(verdict("DROP TABLE sandlite_past_data; DROP TABLE sandlite_label;"), None);
     }
 
     #[test]

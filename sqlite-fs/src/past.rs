@@ -7,27 +7,30 @@
 
 pub(crate) mod at;
 mod changes;
-mod restore;
+pub(crate) mod digest;
+pub(crate) mod remembered;
 pub(crate) mod save;
 mod versions;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::damaged;
+use crate::format;
 use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
 pub use versions::{Keep, Label, Pruned, Version, VersionKind};
-pub(crate) use versions::{note_visit, used};
+pub(crate) use versions::{has_strangers, is_label, note_strangers, note_visit, used};
 
 /// Bits of a row's number that count within one version.
-const NUMBER_BITS: u32 = 32;
+pub(crate) const NUMBER_BITS: u32 = 32;
 /// Bits of an inode's saved row that are its version.
-const VERSION_BITS: u32 = 31;
+pub(crate) const VERSION_BITS: u32 = 31;
 /// The highest number of a version.
-const VERSION_MAX: i64 = i32::MAX as i64;
+pub(crate) const VERSION_MAX: i64 = i32::MAX as i64;
 
 /// What a saved row is.
 pub(crate) const ROW: i64 = 0;
@@ -106,6 +109,23 @@ impl Table {
         }
     }
 
+    /// Its columns, in their order.
+    #[rustfmt::skip]
+    pub(crate) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Inode => &[
+                "id", "state", "mode", "nlink", "uid", "gid", "size", "atime", "mtime", "ctime", "rdev", "atime_nsec",
+                "mtime_nsec", "ctime_nsec", "dir", "name",
+            ],
+            Self::Dentry => &["id", "state", "parent_ino", "name", "ino", "entry"],
+            Self::Data => &["id", "ino", "chunk_index", "data"],
+            Self::Symlink => &["id", "ino", "target"],
+            Self::Key => &["id", "state", "key", "value", "created_at", "updated_at", "version", "secret"],
+            Self::Session => &["id", "state", "name", "part", "content", "updated_ns"],
+            Self::Whiteout => &["id", "state", "path", "parent_path", "created_at"],
+        }
+    }
+
     /// The statement that removes all its rows.
     fn clear(self) -> &'static str {
         match self {
@@ -133,7 +153,7 @@ impl Table {
     }
 
     /// The beginning of a statement that adds rows.
-    fn insert(self) -> &'static str {
+    pub(crate) fn insert(self) -> &'static str {
         match self {
             Self::Inode => "INSERT INTO sandlite_past_inode",
             Self::Dentry => "INSERT INTO sandlite_past_dentry",
@@ -144,6 +164,43 @@ impl Table {
             Self::Whiteout => "INSERT INTO sandlite_past_whiteout",
         }
     }
+}
+
+/// Which of these tables a file has: each is created with its first row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tables(u8);
+
+impl Tables {
+    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached("SELECT name FROM sqlite_schema WHERE type='table'")?;
+        let mut found = statement.query([])?;
+        let mut tables = Self::default();
+        while let Some(row) = found.next()? {
+            let name = row.get_ref(0)?.as_str().unwrap_or_default();
+            if let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name) {
+                tables.0 |= 1 << table as u8;
+            }
+        }
+        Ok(tables)
+    }
+
+    pub(crate) fn has(self, table: Table) -> bool {
+        self.0 & (1 << table as u8) != 0
+    }
+
+    /// Those that are there.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Table> {
+        Table::ALL.into_iter().filter(move |table| self.has(*table))
+    }
+}
+
+/// The name of the table of labels.
+pub(crate) const LABELS: &str = "sandlite_label";
+
+/// The statements that make a table of the past with its indexes, unless it is there.
+pub(crate) fn making(table: &str) -> String {
+    let (itself, index) = (format!(" {table} ("), format!(" ON {table}("));
+    format::PAST.split_inclusive(';').filter(|text| text.contains(&itself) || text.contains(&index)).collect()
 }
 
 /// The newest version.
@@ -180,7 +237,14 @@ pub(crate) struct Past {
     next: [Cell<i64>; 7],
     /// The inodes that were saved.
     inodes: RefCell<Vec<Ino>>,
+    /// The tables that the file has; `None` where nobody has looked.
+    tables: Cell<Option<Tables>>,
+    /// The files of which chunks were saved, or were to be; `None` once they are too many to remember.
+    chunked: RefCell<Option<HashSet<Ino>>>,
 }
+
+/// Files of a transaction whose saved chunks are remembered: the others are looked up.
+const CHUNKED_MAX: usize = 1 << 16;
 
 /// What a savepoint remembers of it.
 #[derive(Clone, Copy)]
@@ -204,7 +268,29 @@ impl Past {
             is_overflowed: Cell::new(false),
             next: Default::default(),
             inodes: RefCell::default(),
+            tables: Cell::new(None),
+            chunked: RefCell::new(Some(HashSet::new())),
         }
+    }
+
+    /// The tables that the file has, looked up once.
+    pub(crate) fn tables(&self, connection: &Connection) -> rusqlite::Result<Tables> {
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables);
+        }
+        let tables = Tables::of(connection)?;
+        self.tables.set(Some(tables));
+        Ok(tables)
+    }
+
+    /// Creates a table unless it is there.
+    fn make(&self, connection: &Connection, table: Table) -> rusqlite::Result<()> {
+        if self.tables(connection)?.has(table) {
+            return Ok(());
+        }
+        connection.execute_batch(&making(table.name()))?;
+        self.tables.set(None);
+        Ok(())
     }
 
     /// The newest version, read once. A database without versions gets its first, which is the state before any change.
@@ -285,11 +371,28 @@ impl Past {
         self.is_overflowed.set(false);
         self.inodes.borrow_mut().clear();
         self.next.iter().for_each(|next| next.set(0));
+        *self.chunked.borrow_mut() = Some(HashSet::new());
+    }
+
+    /// Removes all versions and what they saved: others take their place.
+    pub(crate) fn clear(&self, connection: &Connection) -> rusqlite::Result<()> {
+        for table in Tables::of(connection)?.iter() {
+            connection.execute_batch(table.clear())?;
+        }
+        connection.execute_batch("DELETE FROM sandlite_version")
+    }
+
+    /// The file has versions that were taken over as they are: the transaction is none.
+    pub(crate) fn adopt(&self) {
+        self.end();
+        self.forget();
+        self.is_visited.set(false);
     }
 
     /// What is known of the file is no longer so.
     pub(crate) fn forget(&self) {
         self.head.set(None);
+        self.tables.set(None);
         self.next.iter().for_each(|next| next.set(0));
     }
 

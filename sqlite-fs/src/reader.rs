@@ -14,6 +14,7 @@ use crate::fs::{Fs, Volume};
 use crate::kv::{self, KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
 use crate::past::at::{self, At, Listed};
+use crate::past::remembered::Remembered;
 use crate::path::Tree;
 use crate::patience::Patience;
 use crate::quota::{Counts, Usage};
@@ -29,8 +30,10 @@ pub struct Reader {
     /// Which commits the last state had seen.
     mark: Cell<u64>,
     /// The version that is read; `None`: what is committed.
-    at: Option<At>,
+    at: Cell<Option<At>>,
     listed: RefCell<Listed>,
+    /// What was seen of that version.
+    seen: RefCell<Remembered>,
 }
 
 impl Reader {
@@ -40,8 +43,9 @@ impl Reader {
             shared,
             depth: Cell::new(0),
             mark: Cell::new(0),
-            at: None,
+            at: Cell::new(None),
             listed: RefCell::default(),
+            seen: RefCell::default(),
         }
     }
 
@@ -53,7 +57,8 @@ impl Reader {
     pub fn at(mut self, version: i64) -> Result<Self, Error> {
         let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
         patience.refill();
-        self.at = Some(patience.explained(at::open(connection, version))?);
+        self.at = Cell::new(Some(patience.explained(at::open(connection, version))?));
+        (self.listed, self.seen) = Default::default();
         Ok(self)
     }
 
@@ -70,7 +75,7 @@ impl Reader {
 
     /// The version that is read.
     pub(crate) fn version_read(&self) -> Option<At> {
-        self.at
+        self.at.get()
     }
 
     /// Operations on paths.
@@ -81,7 +86,7 @@ impl Reader {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
-        Ok(self.rows(|connection| match self.at {
+        Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::get(connection, key)?),
             Some(version) => at::key(connection, version, key),
         })?)
@@ -89,7 +94,7 @@ impl Reader {
 
     /// The keys that start with `prefix`, in order.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
-        Ok(self.rows(|connection| match self.at {
+        Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::keys(connection, prefix)?),
             Some(version) => Ok(at::keys_after(connection, version, prefix, None, usize::MAX, usize::MAX)?.keys),
         })?)
@@ -97,7 +102,7 @@ impl Reader {
 
     /// The keys that start with `prefix` and come after `after`, in order: at most `most`, of at most `bytes` in all, but always one.
     pub fn keys_after(&self, prefix: &str, after: Option<&str>, most: usize, bytes: usize) -> Result<KeyPage, Error> {
-        Ok(self.rows(|connection| match self.at {
+        Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::keys_after(connection, prefix, after, most, bytes)?),
             Some(version) => at::keys_after(connection, version, prefix, after, most, bytes),
         })?)
@@ -105,7 +110,7 @@ impl Reader {
 
     /// What a part of a session left.
     pub fn session(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.rows(|connection| match self.at {
+        Ok(self.rows(|connection| match self.at.get() {
             None => Ok(sessions::get(connection, name, part)?),
             Some(version) => at::session(connection, version, name, part),
         })?)
@@ -113,7 +118,7 @@ impl Reader {
 
     /// The names of all sessions, in order.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
-        Ok(self.rows(|connection| match self.at {
+        Ok(self.rows(|connection| match self.at.get() {
             None => Ok(sessions::names(connection)?),
             Some(version) => at::sessions(connection, version),
         })?)
@@ -162,8 +167,8 @@ impl Reader {
         self.mark.set(self.shared.contents.mark());
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
-        let is_there = self.at.map_or(Ok(()), |version| at::still_there(connection, version));
-        let result = is_there.and_then(|()| work(connection)).map_err(|fault| patience.explain(fault));
+        let looked = self.at.get().map_or(Ok(()), |version| at::refresh(connection, version).map(|at| self.at.set(Some(at))));
+        let result = looked.and_then(|()| work(connection)).map_err(|fault| patience.explain(fault));
         self.depth.set(0);
         connection.prepare_cached("COMMIT")?.execute([])?;
         result
@@ -171,32 +176,50 @@ impl Reader {
 
     /// What is known of a file's content.
     pub(crate) fn known_content(&self, stat: &Stat) -> Option<Content> {
-        self.shared.contents.get(stat).filter(|_| self.at.is_none())
+        self.shared.contents.get(stat).filter(|_| self.at.get().is_none())
     }
 
     /// Keeps what was read of a file in the last state.
     pub(crate) fn keep_known_content(&self, stat: &Stat, content: Content) {
-        if self.at.is_none() {
+        if self.at.get().is_none() {
             self.shared.contents.keep(self.mark.get(), stat, content);
         }
     }
 
     fn entry(&self, connection: &Connection, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
-        match self.at {
+        match self.at.get() {
             None => Ok(rows::dentry(connection, dir, name)?),
-            Some(version) => at::dentry(connection, version, dir, name),
+            Some(version) => {
+                let known = self.seen.borrow().name(dir, name);
+                if let Some(known) = known {
+                    return Ok(known);
+                }
+                let found = at::dentry(connection, version, dir, name)?;
+                self.seen.borrow_mut().keep_name(dir, name, found);
+                Ok(found)
+            }
         }
     }
 
     fn node(&self, ino: Ino) -> Result<Stat, Fault> {
         self.rows(|connection| {
-            let stat = match self.at {
+            let stat = match self.at.get() {
                 None => rows::inode(connection, ino)?,
-                Some(version) => at::inode(connection, version, ino)?,
+                Some(version) => {
+                    let known = self.seen.borrow().stat(ino);
+                    if let Some(known) = known {
+                        return Ok(known.ok_or(FsError::NoEntry)?);
+                    }
+                    at::inode(connection, version, ino)?
+                }
             };
-            let stat = stat.ok_or(FsError::NoEntry)?;
-            rows::check_size(connection, &stat)?;
-            Ok(stat)
+            if let Some(stat) = &stat {
+                rows::check_size(connection, stat)?;
+            }
+            if self.at.get().is_some() {
+                self.seen.borrow_mut().keep_stat(ino, stat);
+            }
+            Ok(stat.ok_or(FsError::NoEntry)?)
         })
     }
 }
@@ -219,7 +242,7 @@ impl Tree for Reader {
             return Ok(ROOT);
         }
         self.rows(|connection| {
-            let place = match self.at {
+            let place = match self.at.get() {
                 None => rows::place(connection, dir)?,
                 Some(version) => at::place(connection, version, dir)?,
             };
@@ -230,7 +253,7 @@ impl Tree for Reader {
 
     fn readlink(&self, link: Ino) -> Result<String, FsError> {
         self.rows(|connection| {
-            let target = match self.at {
+            let target = match self.at.get() {
                 None => rows::target(connection, link)?,
                 Some(version) => at::target(connection, version, link)?,
             };
@@ -272,7 +295,7 @@ impl Volume for Reader {
                 let start = usize::try_from(from % chunk).unwrap_or(0);
                 let len = rest.len().min(self.shared.chunk_bytes() - start);
                 let Some(out) = rest.get_mut(..len) else { break };
-                let stored = match self.at {
+                let stored = match self.at.get() {
                     None => rows::part(connection, ino, from / chunk, start, out)?,
                     Some(version) => at::part(connection, version, ino, from / chunk, start, out)?,
                 };
@@ -291,9 +314,13 @@ impl Volume for Reader {
             if !self.node(dir)?.is_dir() {
                 return Err(FsError::NotDirectory.into());
             }
-            match self.at {
+            match self.at.get() {
                 None => Ok(rows::entries(connection, dir, cookie, limit, |_| FileType::File)?),
-                Some(version) => at::entries(connection, version, &mut self.listed.borrow_mut(), dir, cookie, limit),
+                Some(version) => {
+                    let entries = at::entries(connection, version, &mut self.listed.borrow_mut(), dir, cookie, limit)?;
+                    self.seen.borrow_mut().keep_entries(dir, &entries);
+                    Ok(entries)
+                }
             }
         })
         .map_err(|fault| fault.as_fs())

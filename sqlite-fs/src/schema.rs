@@ -48,6 +48,8 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    // Otherwise a statement with `column=?` is compiled again each time a value is bound.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
@@ -90,7 +92,7 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
-    connection.execute_batch(&format::fresh(now))
+    connection.execute_batch(&format::fresh(now, ""))
 }
 
 /// Says when a database that was copied from a fresh one began.
@@ -128,7 +130,7 @@ pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error
     let mut statement = connection.prepare(VISITED)?;
     let indexes: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     drop(statement);
-    if indexes.is_empty() {
+    if indexes.is_empty() && !past::has_strangers(connection)? {
         return Ok(());
     }
     // Dropping an index walks its pages where nothing can stop it.

@@ -13,7 +13,6 @@ use crate::memory::MemoryBudget;
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::path::Tree;
 use crate::quota::Usage;
-use crate::reader::Reader;
 use crate::sessions::Sessions;
 use crate::store::{Change, Mark, SEARCH, Store};
 
@@ -196,11 +195,6 @@ impl Transaction {
     /// Returns [`FsError::Access`] if a bit is missing, or [`FsError::NoEntry`] if there is no such inode.
     pub fn permit(&self, ino: Ino, bits: u32) -> Result<(), FsError> {
         self.run(|store| store.permit(ino, bits))
-    }
-
-    /// Reads what is committed, without what this transaction has changed.
-    pub(crate) fn committed(&self) -> Result<Reader, Error> {
-        self.shared.reader()
     }
 
     /// Marks a point to return to.

@@ -11,6 +11,8 @@ use sqlite_fs::{Database, Durability, Error, Export, Filter, Import, Imported, N
 mod compat;
 #[path = "import/digest.rs"]
 mod digest;
+#[path = "import/past.rs"]
+mod past;
 
 struct Corpus {
     dir: tempfile::TempDir,
@@ -515,14 +517,6 @@ fn a_snapshot_brings_rows_and_nothing_else() {
             "fs_symlink",
             "kv_store",
             "sandlite_kv",
-            "sandlite_label",
-            "sandlite_past_data",
-            "sandlite_past_dentry",
-            "sandlite_past_inode",
-            "sandlite_past_kv",
-            "sandlite_past_session",
-            "sandlite_past_symlink",
-            "sandlite_past_whiteout",
             "sandlite_run",
             "sandlite_session",
             "sandlite_usage",

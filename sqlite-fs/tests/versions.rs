@@ -121,51 +121,6 @@ fn changes_are_listed_by_path() {
 }
 
 #[test]
-fn a_restored_version_does_not_differ_and_the_restoration_can_be_undone() {
-    let database = Database::options().open().unwrap();
-    let one = commit(&database, |transaction| {
-        let fs = transaction.fs();
-        fs.create_dir_all("/d/sub").unwrap();
-        fs.write("/d/a", "one").unwrap();
-        fs.write("/d/sub/large", vec![1; 200_000]).unwrap();
-        fs.hard_link("/d/a", "/d/b").unwrap();
-        fs.symlink("a", "/d/link").unwrap();
-        transaction.mkfifo(1, "pipe", 0o600, 0, 0).unwrap();
-    });
-    let two = commit(&database, |transaction| {
-        let fs = transaction.fs();
-        fs.write("/d/a", "two, longer").unwrap();
-        fs.remove_file("/d/b").unwrap();
-        fs.remove_dir_all("/d/sub").unwrap();
-        fs.write("/d/sub", "a file now").unwrap();
-        fs.remove_file("/d/link").unwrap();
-        fs.symlink("b", "/d/link").unwrap();
-        fs.remove_file("/pipe").unwrap();
-        fs.create_dir("/new").unwrap();
-    });
-    let restore = |version: i64, paths: &[&str]| {
-        commit(&database, |transaction| {
-            transaction.restore(version, paths).unwrap();
-        })
-    };
-    let three = restore(one, &[]);
-    assert_eq!((one, two, three), (1, 2, 3));
-    assert_eq!(changes(&database, one, None), []);
-    let reader = database.reader().unwrap();
-    assert_eq!(text(&reader, "/d/b").as_deref(), Some("one"));
-    assert_eq!(reader.fs().read("/d/sub/large").unwrap(), vec![1; 200_000]);
-    restore(two, &[]);
-    assert_eq!(changes(&database, two, None), []);
-    assert_eq!(changes(&database, one, Some(three)), []);
-    assert_eq!(text(&database.reader_at(one).unwrap(), "/d/a").as_deref(), Some("one"));
-    restore(one, &["/d/a", "/d/sub"]);
-    let reader = database.reader().unwrap();
-    assert_eq!((text(&reader, "/d/a").as_deref(), reader.fs().read_link("/d/link").unwrap().as_str()), (Some("one"), "b"));
-    assert_eq!(reader.fs().metadata("/d/sub/large").unwrap().size, 200_000);
-    assert_eq!(database.check().unwrap(), []);
-}
-
-#[test]
 fn what_is_kept_is_the_same_after_pruning() {
     let database = Database::options().open().unwrap();
     let versions: Vec<i64> = (0..20)
@@ -256,25 +211,93 @@ fn labels_are_unique_and_name_versions_that_exist() {
     assert_eq!(reader.labels().unwrap()[0].message.as_deref(), Some("why"));
 }
 
+fn see_the_past_of_format_2(database: &Database) {
+    let reader = database.reader().unwrap();
+    assert_eq!(reader.versions(None, 9).unwrap().iter().map(|version| version.number).collect::<Vec<_>>(), [3, 2, 1, 0]);
+    assert_eq!(reader.labels().unwrap()[0].name, "middle");
+    let old = database.reader_at(2).unwrap();
+    assert_eq!(text(&old, "/soft/main.rs"), Some(format!("fn main() {{ {}!() }}\n", "todo")));
+    assert_eq!(text(&old, "/gone").as_deref(), Some("gone"));
+    assert_eq!(old.get("key").unwrap().unwrap().json, "{\"n\":2}");
+    assert_eq!(old.session("default", "shell").unwrap().as_deref(), Some(&b"cd /"[..]));
+    assert_eq!(text(&database.reader_at(1).unwrap(), "/gone"), None);
+}
+
+/// An empty table takes a page of 16 KB, and its index another.
+#[test]
+fn a_new_file_has_only_the_tables_that_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let size = || std::fs::metadata(&path).unwrap().len();
+    let open = || Database::options().path(&path).open().unwrap();
+    drop(open());
+    assert_eq!(size(), 20 << 14);
+    let database = open();
+    let before = database.reader_at(0).err().unwrap();
+    assert!(matches!(before, Error::NoVersion { .. }));
+    let one = write(&database, "/a", "one");
+    let early = database.reader_at(one).unwrap();
+    assert_eq!(text(&early, "/a").as_deref(), Some("one"));
+    // A reader of an old version goes on when a table comes that it has not seen.
+    write(&database, "/a", "two");
+    assert_eq!(text(&early, "/a").as_deref(), Some("one"));
+    let other = database.reader_at(one).unwrap();
+    commit(&database, |transaction| transaction.fs().remove_file("/a").unwrap());
+    assert_eq!(other.fs().list("/").unwrap().len(), 1);
+    assert_eq!(text(&other, "/a").as_deref(), Some("one"));
+    drop((early, other, database));
+    assert!(size() < 28 << 14, "{}", size());
+    assert_eq!(open().check().unwrap(), []);
+}
+
+/// A table that came with a transaction goes with it.
+#[test]
+fn a_table_that_was_rolled_back_comes_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = Database::options().path(dir.path().join("a.db")).open().unwrap();
+    let one = write(&database, "/a", "one");
+    let transaction = database.begin(None).unwrap();
+    transaction.fs().remove_file("/a").unwrap();
+    transaction.kv().set("key", "1").unwrap();
+    drop(transaction);
+    let transaction = database.begin(None).unwrap();
+    let savepoint = transaction.savepoint().unwrap();
+    transaction.fs().remove_file("/a").unwrap();
+    transaction.savepoint().unwrap();
+    transaction.rollback_to(&savepoint).unwrap();
+    transaction.fs().remove_file("/a").unwrap();
+    transaction.kv().set("key", "2").unwrap();
+    transaction.label("here", one, None).unwrap();
+    transaction.commit().unwrap();
+    let reader = database.reader_at(one).unwrap();
+    assert_eq!((text(&reader, "/a").as_deref(), reader.get("key").unwrap()), (Some("one"), None));
+    assert_eq!(database.check().unwrap(), []);
+}
+
 /// A file of each earlier format, as the program of that time made it.
 #[test]
 fn files_of_earlier_formats_are_upgraded_when_they_are_opened() {
-    for name in ["1"] {
+    for name in ["1", "2"] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("old.db");
         let old = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{name}.sqlite"));
         std::fs::copy(old, &path).unwrap();
         let looking = Database::options().path(&path).read_only().open().unwrap();
         assert_eq!(looking.reader().unwrap().calls(&Filter::default()).unwrap().len(), 2);
-        assert_eq!(looking.reader().unwrap().versions(None, 9).unwrap(), []);
-        assert!(matches!(looking.reader_at(0), Err(Error::NoVersion { .. })));
+        match name {
+            "1" => {
+                assert_eq!(looking.reader().unwrap().versions(None, 9).unwrap(), []);
+                assert!(matches!(looking.reader_at(0), Err(Error::NoVersion { .. })));
+            }
+            _ => see_the_past_of_format_2(&looking),
+        }
         assert_eq!(looking.check().unwrap(), []);
         looking.export(&dir.path().join("export.db"), Export::default()).unwrap();
         drop(looking);
         for _ in 0..2 {
             let database = Database::options().path(&path).open().unwrap();
             let reader = database.reader().unwrap();
-            assert_eq!(reader.counts().unwrap().format, 2);
+            assert_eq!(reader.counts().unwrap().format, 3);
             assert_eq!(text(&reader, "/hard").as_deref(), Some("fn main() {}\n"));
             assert_eq!(reader.fs().metadata("/soft/main.rs").unwrap().nlink, 2);
             assert_eq!(reader.get("key").unwrap().unwrap().json, "{\"n\":1}");
@@ -283,6 +306,9 @@ fn files_of_earlier_formats_are_upgraded_when_they_are_opened() {
             assert_eq!(database.check().unwrap(), []);
         }
         let database = Database::options().path(&path).open().unwrap();
+        if name == "2" {
+            see_the_past_of_format_2(&database);
+        }
         let version = write(&database, "/hard", "changed");
         assert_eq!(text(&database.reader_at(version - 1).unwrap(), "/hard").as_deref(), Some("fn main() {}\n"));
         commit(&database, |transaction| {
@@ -364,6 +390,99 @@ fn forks_have_the_past_and_exports_only_when_asked() {
     assert!(has(&full, "DELETED-CONTENT") && !has(&full, "SECRET-VALUE"));
     let full = Database::options().path(&full).open().unwrap();
     assert_eq!(text(&full.reader_at(version).unwrap(), "/a").as_deref(), Some("DELETED-CONTENT"));
+}
+
+#[test]
+fn equal_trees_have_equal_digests_however_they_came_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let open = || Database::options().path(&path).open().unwrap();
+    let database = open();
+    let tree = |transaction: &Transaction| {
+        transaction.fs().create_dir_all("/d/e").unwrap();
+        transaction.fs().write("/d/a", vec![1; 100_000]).unwrap();
+        transaction.fs().symlink("a", "/d/l").unwrap();
+    };
+    let one = commit(&database, tree);
+    let other = Database::options().open().unwrap();
+    commit(&other, |transaction| {
+        transaction.fs().create_dir_all("/d").unwrap();
+        transaction.fs().symlink("a", "/d/l").unwrap();
+        transaction.fs().write("/d/b", vec![1; 100_000]).unwrap();
+    });
+    let built = commit(&other, |transaction| {
+        transaction.fs().create_dir_all("/x").unwrap();
+        transaction.fs().rename("/x", "/d/e").unwrap();
+        transaction.fs().hard_link("/d/b", "/d/a").unwrap();
+        transaction.fs().remove_file("/d/b").unwrap();
+        transaction.kv().set("key", "1").unwrap();
+    });
+    let digest = |version: i64| database.version_digest(version, None).unwrap();
+    assert_eq!(other.version_digest(built, None).unwrap(), digest(one));
+    let changes: &[&dyn Fn(&Transaction)] = &[
+        &|t| t.fs().write("/d/a", vec![2; 100_000]).unwrap(),
+        &|t| t.fs().set_permissions("/d/a", 0o600).unwrap(),
+        &|t| t.fs().rename("/d/a", "/d/e/a").unwrap(),
+        &|t| t.fs().write("/d/e/empty", "").unwrap(),
+        &|t| assert!(t.mkfifo(1, "pipe", 0o600, 0, 0).is_ok()),
+        &|t| t.fs().hard_link("/d/e/a", "/also").unwrap(),
+        &|t| t.fs().write("/d/e/a", "through one of two names").unwrap(),
+        &|t| t.fs().rename("/d/e", "/e").unwrap(),
+        &|t| t.fs().write("/e/a", "in a directory that was moved").unwrap(),
+    ];
+    let mut seen = vec![digest(one)];
+    for change in changes {
+        let version = commit(&database, |transaction| change(transaction));
+        seen.push(digest(version));
+    }
+    assert_eq!(seen.iter().collect::<std::collections::BTreeSet<_>>().len(), seen.len());
+    // The same tree again, from the other end.
+    let again = commit(&database, |transaction| {
+        for name in transaction.fs().list("/").unwrap() {
+            transaction.fs().remove(&format!("/{}", name.name)).unwrap();
+        }
+        tree(transaction);
+    });
+    assert_eq!(digest(again), seen[0]);
+    // Times and keys are not part of it.
+    let touched = commit(&database, |transaction| {
+        transaction.fs().set_times("/d/a", Some(1), Some(2)).unwrap();
+        transaction.kv().set("key", "1").unwrap();
+    });
+    assert_eq!(digest(touched), seen[0]);
+    // What is kept is what is computed anew, in any order.
+    drop(database);
+    let fresh = open().fork(Database::options()).unwrap();
+    for version in [7, 3, 10, 1, 9, 2, 8, 4, 6, 5] {
+        assert_eq!(fresh.version_digest(version, None).unwrap(), seen[usize::try_from(version).unwrap() - 1]);
+    }
+    let database = open();
+    assert_eq!(database.reader().unwrap().version(3).unwrap().digest.as_ref(), Some(&seen[2]));
+    assert_eq!(database.check().unwrap(), []);
+    assert_eq!(fresh.check().unwrap(), []);
+}
+
+#[test]
+fn a_wrong_digest_is_found() {
+    for lie in [
+        "UPDATE sandlite_version SET digest=zeroblob(32) WHERE id=1",
+        "UPDATE sandlite_digest SET digest=zeroblob(32) WHERE ino=2",
+        "UPDATE sandlite_digest SET parent=7 WHERE ino=1",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let database = Database::options().path(&path).open().unwrap();
+        write(&database, "/a", "one");
+        write(&database, "/a", "two");
+        for version in 1..=2 {
+            database.version_digest(version, None).unwrap();
+        }
+        drop(database);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(lie).unwrap();
+        let database = Database::options().path(&path).open().unwrap();
+        let rules: Vec<_> = database.check().unwrap().into_iter().map(|violation| violation.rule).collect();
+        assert_eq!(rules, ["digest"], "{lie}");
+    }
 }
 
 #[test]

@@ -172,6 +172,38 @@ fn the_log_lists_changing_runs_and_those_of_a_path() {
 }
 
 #[test]
+fn equal_trees_have_equal_digests_and_check_verifies_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let log = |sandbox: &Sandbox, digest: bool| -> Vec<Option<String>> {
+        let action = runtime::actions::find("log").unwrap();
+        let request = action.prepare(serde_json::json!({ "digest": digest })).unwrap();
+        let answer = request.run(&runtime::actions::Context::new(sandbox.clone())).unwrap();
+        let versions = answer.data["versions"].as_array().unwrap().clone();
+        versions.iter().map(|version| version["digest"].as_str().map(str::to_owned)).collect()
+    };
+    let sandbox = open();
+    sandbox.bash("mkdir /d; echo one > /d/note").unwrap();
+    sandbox.bash("rm /d/note; echo two > /d/note; chmod 700 /d").unwrap();
+    sandbox.versions().undo(1).unwrap();
+    assert!(log(&sandbox, false).iter().all(Option::is_none));
+    let digests = log(&sandbox, true);
+    assert!(digests[0] == digests[2] && digests[0] != digests[1] && digests[0].is_some(), "{digests:?}");
+    assert_eq!(log(&sandbox, false), digests);
+    let other = self::sandbox();
+    other.bash("echo one > /x; mkdir /d; mv /x /d/note").unwrap();
+    assert_eq!(Some(other.versions().digest("HEAD").unwrap()), digests[0]);
+    assert_eq!(sandbox.check().unwrap(), []);
+    drop(sandbox);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("UPDATE sandlite_version SET digest=zeroblob(32) WHERE id=2").unwrap();
+    drop(connection);
+    let violations: Vec<String> = open().check().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(violations, ["digest: version 2"]);
+}
+
+#[test]
 fn pruned_versions_are_gone_and_the_others_are_as_they_were() {
     let sandbox = written(6);
     let pruned = sandbox.versions().prune(&Keep { versions: Some(3), ..Keep::default() }).unwrap();

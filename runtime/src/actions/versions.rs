@@ -14,6 +14,8 @@ const COMMAND: usize = 500;
 /// Paths of one answer, and of one row of a log.
 const PATHS: usize = 1000;
 const ROW_PATHS: usize = 20;
+/// Letters of a digest in a line.
+const SHORT: usize = 12;
 /// Bytes of a patch in one answer.
 const PATCH: usize = 64 << 10;
 
@@ -27,6 +29,8 @@ pub struct Log {
     pub limit: Option<usize>,
     /// List only versions before this one: the last `version` of the page before.
     pub before: Option<i64>,
+    /// Compute the digests that are not known yet; defaults to false.
+    pub digest: bool,
 }
 
 /// Versions.
@@ -57,6 +61,8 @@ pub struct VersionRow {
     pub changes: usize,
     /// The checkpoints that name it.
     pub checkpoints: Vec<String>,
+    /// The digest of its files alone, in hexadecimal: equal trees have equal digests. Null if nobody has asked for it yet.
+    pub digest: Option<String>,
 }
 
 impl VersionRow {
@@ -75,6 +81,7 @@ impl VersionRow {
             changed: paths().take(ROW_PATHS).map(str::to_owned).collect(),
             changes: paths().count(),
             checkpoints: version.labels,
+            digest: version.digest,
         }
     }
 
@@ -86,7 +93,9 @@ impl VersionRow {
         let more = self.changes.saturating_sub(self.changed.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let changed = if paths.is_empty() { String::new() } else { format!("\n        {paths}{more}") };
-        format!("{name:>6}{labels}  {what}{changed}")
+        let digest =
+            self.digest.as_deref().map_or_else(String::new, |digest| format!("  {}", digest.get(..SHORT).unwrap_or(digest)));
+        format!("{name:>6}{digest}{labels}  {what}{changed}")
     }
 }
 
@@ -97,7 +106,10 @@ impl Request for Log {
         let sandbox = context.sandbox();
         let path = self.path.map(|path| sandbox.agent().absolute(&path)).transpose()?;
         let limit = self.limit.map(|limit| limit.min(MOST));
-        let logged = sandbox.versions().log(path.as_deref(), self.before, limit)?;
+        let mut logged = sandbox.versions().log(path.as_deref(), self.before, limit)?;
+        if self.digest {
+            sandbox.versions().add_digests(&mut logged, context.cancel())?;
+        }
         let versions: Vec<VersionRow> = logged.into_iter().map(VersionRow::new).collect();
         let text = versions.iter().map(VersionRow::line).collect::<Vec<_>>().join("\n");
         let text = if text.is_empty() { "nothing was changed yet".to_owned() } else { text };

@@ -257,5 +257,9 @@ def test_every_past_version_can_be_read_and_brought_back() -> None:
         assert box.read_file("/plan") == "B\n"
         assert [one.name for one in box.checkpoints()] == ["first"]
         assert box.log("/more")[-1].command == "echo B > /plan; touch /more"
+        assert box.log()[0].digest is None
+        digests = [version.digest for version in box.log(digest=True)]
+        assert len(digests[0] or "") == 64 and digests[0] == digests[2] and digests[0] != digests[1]
+        assert [version.digest for version in box.log()] == digests
         with pytest.raises(SandliteError, match="invalid version"):
             box.at("nothing")

@@ -16,7 +16,7 @@ use crate::schema;
 use crate::store::{Store, write};
 
 /// Permissions that are kept: no set-user-id, no set-group-id.
-const MODE_MASK: u32 = 0o1777;
+pub(super) const MODE_MASK: u32 = 0o1777;
 /// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
 pub(super) const MILLISECONDS: i64 = 100_000_000_000;
 /// LocalSandbox stores a symbolic link as a file with JSON in it, at most so long: the longest target, every byte escaped.
@@ -106,7 +106,7 @@ impl Source {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
     if is_name(name) { Ok(()) } else { Err(refused("name", format!("{name:?}"))) }
 }
 
@@ -148,7 +148,10 @@ impl Store {
         special: &HashSet<Ino>,
         imported: &mut Imported,
     ) -> Result<(), Error> {
-        let mut statement = source.connection.prepare("SELECT parent_ino, name, ino FROM fs_dentry NOT INDEXED")?;
+        let keeps_numbers = source.keeps_entries()?;
+        let number = if keeps_numbers { source.column_or("fs_dentry", "id", "NULL") } else { "NULL" };
+        let query = format!("SELECT parent_ino, name, ino, {number} FROM fs_dentry NOT INDEXED");
+        let mut statement = source.connection.prepare(&query)?;
         let mut rows = statement.query([])?;
         let (mut count, mut bytes) = (0, 0u64);
         while let Some(row) = rows.next()? {
@@ -165,7 +168,14 @@ impl Store {
             }
             bytes = bytes.saturating_add(entry_bytes(&name));
             too_much("names", bytes, self.quota.names)?;
-            if !write::import_name(&self.connection, parent, &name, ino)? {
+            let number = match row.get_ref(3)? {
+                ValueRef::Null => None,
+                _ => Some(integer(row, 3, "entry")?),
+            };
+            if number.is_some_and(|number| !u64::try_from(number).is_ok_and(|number| (1..INO_MAX).contains(&number))) {
+                return Err(refused("entry", format!("number {number:?}")));
+            }
+            if !write::import_name(&self.connection, number, (parent, &name), ino)? {
                 return Err(refused("name is unique", format!("directory {parent} has {name:?} twice")));
             }
         }

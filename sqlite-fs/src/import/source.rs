@@ -37,6 +37,15 @@ const TABLES: &[&str] = &[
     "sandlite_kv",
     "sandlite_run",
     "sandlite_session",
+    "sandlite_version",
+    "sandlite_label",
+    "sandlite_past_inode",
+    "sandlite_past_dentry",
+    "sandlite_past_data",
+    "sandlite_past_symlink",
+    "sandlite_past_kv",
+    "sandlite_past_session",
+    "sandlite_past_whiteout",
 ];
 
 /// A private copy of a foreign file, opened for reading.

@@ -6,7 +6,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
-use super::{ABSENT, NUMBER_BITS, ROW, VERSION_MAX, first_id, inode_id};
+use super::{ABSENT, NUMBER_BITS, ROW, Table, Tables, VERSION_MAX, first_id, inode_id};
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::kv::{KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, Stat};
@@ -24,12 +24,23 @@ pub(crate) struct At {
     pub(crate) entries: i64,
     /// The first version since that another program made: what only the present or a row of a later version tells is unknown.
     visited: Option<i64>,
+    /// The tables that the file has, and the schema that was looked at for that.
+    pub(crate) tables: Tables,
+    schema: i64,
 }
 
 impl At {
     /// The present.
     pub(crate) fn now() -> Self {
-        Self { version: VERSION_MAX, first: i64::MAX, mark: u64::MAX, entries: i64::MAX, visited: None }
+        Self {
+            version: VERSION_MAX,
+            first: i64::MAX,
+            mark: u64::MAX,
+            entries: i64::MAX,
+            visited: None,
+            tables: Tables::default(),
+            schema: 0,
+        }
     }
 
     /// The first number of a row that a later version saved.
@@ -67,7 +78,8 @@ pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
             .query_row([version], |row| row.get(0))?,
         false => None,
     };
-    Ok(At { version, first: first_id(version + 1), mark, entries, visited })
+    let (tables, schema) = (Tables::of(connection)?, schema(connection)?);
+    Ok(At { version, first: first_id(version + 1), mark, entries, visited, tables, schema })
 }
 
 /// The error for a version that is not there.
@@ -78,10 +90,20 @@ pub(crate) fn none(connection: &Connection, version: i64) -> rusqlite::Result<Er
     Ok(Error::NoVersion { version, oldest, newest })
 }
 
-/// Fails if the version was pruned meanwhile.
-pub(crate) fn still_there(connection: &Connection, at: At) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?;
-    if statement.exists([at.version])? { Ok(()) } else { Err(FsError::Stale.into()) }
+/// Looks again at a version, in the state that is read now. Fails if the version was pruned meanwhile.
+pub(crate) fn refresh(connection: &Connection, at: At) -> Result<At, Fault> {
+    if !connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([at.version])? {
+        return Err(FsError::Stale.into());
+    }
+    match schema(connection)? {
+        schema if schema == at.schema => Ok(at),
+        schema => Ok(At { tables: Tables::of(connection)?, schema, ..at }),
+    }
+}
+
+/// A number that changes with the tables of a file.
+fn schema(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
 /// What a saved row says it is.
@@ -96,39 +118,43 @@ pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<
     if ino >= at.mark {
         return Ok(None);
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state, id
-         FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1",
-    )?;
-    let (Some(first), Some(last)) = (inode_id(ino, at.version + 1), inode_id(ino, i64::MAX)) else {
-        return Ok(rows::inode(connection, ino)?);
-    };
-    let mut found = statement.query([first, last])?;
-    if let Some(row) = found.next()? {
-        at.refuse_unknown(Some(row.get::<_, i64>(13)? & VERSION_MAX))?;
-        return match state(row.get_ref(12)?)? {
-            ROW => Ok(Some(rows::stat(row, ino)?)),
-            _ => Ok(None),
-        };
+    if at.tables.has(Table::Inode)
+        && let (Some(first), Some(last)) = (inode_id(ino, at.version + 1), inode_id(ino, i64::MAX))
+    {
+        let mut statement = connection.prepare_cached(
+            "SELECT mode, nlink, uid, gid, rdev, size, atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec, state, id
+             FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1",
+        )?;
+        let mut found = statement.query([first, last])?;
+        if let Some(row) = found.next()? {
+            at.refuse_unknown(Some(row.get::<_, i64>(13)? & VERSION_MAX))?;
+            return match state(row.get_ref(12)?)? {
+                ROW => Ok(Some(rows::stat(row, ino)?)),
+                _ => Ok(None),
+            };
+        }
     }
     at.refuse_unknown(None)?;
     Ok(rows::inode(connection, ino)?)
 }
 
 /// The number of an entry and the inode that it leads to.
-pub(crate) fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
-    let mut statement = connection.prepare_cached(
-        "SELECT state, ino, id, entry FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
-    )?;
-    let mut found = statement.query(params![signed(dir), name, at.first])?;
-    if let Some(row) = found.next()? {
-        at.refuse_unknown(Some(row.get::<_, i64>(2)? >> NUMBER_BITS))?;
-        if state(row.get_ref(0)?)? == ABSENT {
-            return Ok(None);
+fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
+    if at.tables.has(Table::Dentry) {
+        let mut statement = connection.prepare_cached(
+            "SELECT state, ino, id, entry FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry
+             WHERE parent_ino=?1 AND name=?2 AND id>=?3 ORDER BY id LIMIT 1",
+        )?;
+        let mut found = statement.query(params![signed(dir), name, at.first])?;
+        if let Some(row) = found.next()? {
+            at.refuse_unknown(Some(row.get::<_, i64>(2)? >> NUMBER_BITS))?;
+            if state(row.get_ref(0)?)? == ABSENT {
+                return Ok(None);
+            }
+            // One that came later and went again: if another had been there before, that one would have been saved first.
+            let id: i64 = rows::number(row, 3, "the number of an entry")?;
+            return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
         }
-        // One that came later and went again: if another had been there before, that one would have been saved first.
-        let id: i64 = rows::number(row, 3, "the number of an entry")?;
-        return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
     }
     at.refuse_unknown(None)?;
     let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND +id<?3")?;
@@ -169,6 +195,8 @@ fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> 
 pub(crate) struct Listed {
     key: Option<(Ino, i64)>,
     gone: Vec<Entry>,
+    /// Whether any entry of it was saved since.
+    has_saved: bool,
 }
 
 /// Entries after `cookie`.
@@ -183,14 +211,27 @@ pub(crate) fn entries(
     at.refuse_unknown(None)?;
     let state: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     if listed.key != Some((dir, state)) {
-        *listed = Listed { gone: gone(connection, at, dir)?, key: Some((dir, state)) };
+        let has_saved = at.tables.has(Table::Dentry)
+            && connection
+                .prepare_cached(
+                    "SELECT 1 FROM sandlite_past_dentry INDEXED BY idx_sandlite_past_dentry WHERE parent_ino=?1 AND id>=?2",
+                )?
+                .exists([signed(dir), at.first])?;
+        let gone = if has_saved { gone(connection, at, dir)? } else { Vec::new() };
+        *listed = Listed { gone, has_saved, key: Some((dir, state)) };
     }
-    let mut statement = connection.prepare_cached(
+    let (present, present_and_not_saved) = (
+        "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
+         WHERE d.parent_ino=?1 AND d.id>?2 AND d.id<?3 AND ?5 NOT NULL ORDER BY d.id LIMIT ?4",
         "SELECT d.id, d.name, d.ino, i.mode FROM fs_dentry d LEFT JOIN fs_inode i ON i.ino=d.ino
          WHERE d.parent_ino=?1 AND d.id>?2 AND d.id<?3
-         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
+         AND NOT EXISTS (SELECT 1 FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry
+           WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
          ORDER BY d.id LIMIT ?4",
-    )?;
+    );
+    // Mostly nothing of a directory is saved, and then nothing has to be looked up for each of its entries.
+    let query = if listed.has_saved { present_and_not_saved } else { present };
+    let mut statement = connection.prepare_cached(query)?;
     let limited = signed(limit as u64);
     let mut found = statement.query(params![signed(dir), signed(cookie), at.entries, limited, at.first])?;
     let mut entries: Vec<Entry> = Vec::new();
@@ -229,22 +270,28 @@ fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
 /// One place where an inode was. Looks through the entries, as the present does.
 pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(Ino, String)>, Fault> {
     // Where it was last seen, if that is still so.
-    let mut hints = connection.prepare_cached(
-        "SELECT dir, name FROM (SELECT dir, name FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 4)
-         WHERE dir NOT NULL",
-    )?;
-    let mut found = hints.query([inode_id(of, 0), inode_id(of, i64::MAX)])?;
-    while let Some(row) = found.next()? {
-        let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
-        if dentry(connection, at, dir, &name)? == Some(of) {
-            return Ok(Some((dir, name)));
+    if at.tables.has(Table::Inode) {
+        let mut hints = connection.prepare_cached(
+            "SELECT dir, name FROM
+             (SELECT dir, name FROM sandlite_past_inode WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 4) WHERE dir NOT NULL",
+        )?;
+        let mut found = hints.query([inode_id(of, 0), inode_id(of, i64::MAX)])?;
+        while let Some(row) = found.next()? {
+            let (dir, name) = (rows::ino(row, 0)?, rows::name(row, 1)?.to_owned());
+            if dentry(connection, at, dir, &name)? == Some(of) {
+                return Ok(Some((dir, name)));
+            }
         }
     }
     for query in [
         "SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 AND id<?2",
         "SELECT parent_ino, name FROM sandlite_past_dentry WHERE ino=?1 AND id>=?2",
     ] {
-        let from = if query.contains("past") { at.first } else { at.entries };
+        let is_saved = query.contains("past");
+        if is_saved && !at.tables.has(Table::Dentry) {
+            break;
+        }
+        let from = if is_saved { at.first } else { at.entries };
         let mut statement = connection.prepare_cached(query)?;
         let mut found = statement.query([signed(of), from])?;
         while let Some(row) = found.next()? {
@@ -257,6 +304,31 @@ pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(
     Ok(None)
 }
 
+/// All directories that an inode was in. Looks through all entries.
+pub(crate) fn places(connection: &Connection, at: At, of: Ino) -> Result<Vec<Ino>, Fault> {
+    let mut names = Vec::new();
+    for (query, is_there) in [
+        ("SELECT parent_ino, name FROM fs_dentry WHERE ino=?1", true),
+        ("SELECT parent_ino, name FROM sandlite_past_dentry WHERE ino=?1", at.tables.has(Table::Dentry)),
+    ] {
+        if !is_there {
+            continue;
+        }
+        let mut statement = connection.prepare_cached(query)?;
+        let mut found = statement.query([signed(of)])?;
+        while let Some(row) = found.next()? {
+            names.push((rows::ino(row, 0)?, rows::name(row, 1)?.to_owned()));
+        }
+    }
+    let mut places = Vec::new();
+    for (dir, name) in names {
+        if dentry(connection, at, dir, &name)? == Some(of) {
+            places.push(dir);
+        }
+    }
+    Ok(places)
+}
+
 /// Reads a part of a chunk as [`rows::part`] does.
 pub(crate) fn part(
     connection: &Connection,
@@ -266,13 +338,38 @@ pub(crate) fn part(
     start: usize,
     out: &mut [u8],
 ) -> Result<Option<usize>, Fault> {
-    let row: Option<i64> = connection
-        .prepare_cached("SELECT id FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1")?
-        .query_row(params![signed(ino), signed(index), at.first], |row| row.get(0))
-        .optional()?;
-    at.refuse_unknown(row.map(|row| row >> NUMBER_BITS))?;
-    let Some(row) = row else { return Ok(rows::part(connection, ino, index, start, out)?) };
-    let blob = connection.blob_open(MAIN_DB, c"sandlite_past_data", c"data", row, true)?;
+    let saved = if at.tables.has(Table::Data) { saved_part(connection, at, (ino, index), start, out)? } else { None };
+    if saved.is_none() {
+        at.refuse_unknown(None)?;
+        return Ok(rows::part(connection, ino, index, start, out)?);
+    }
+    Ok(saved)
+}
+
+/// A chunk up to this size comes with its row: opening it as a stream takes longer than to copy it.
+const SMALL_CHUNK: i64 = 16 << 10;
+
+/// The same of a saved chunk; `None` if it was not saved.
+fn saved_part(
+    connection: &Connection,
+    at: At,
+    (ino, index): (Ino, u64),
+    start: usize,
+    out: &mut [u8],
+) -> Result<Option<usize>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, iif(octet_length(data)<=?4, data, NULL) FROM sandlite_past_data INDEXED BY idx_sandlite_past_data
+         WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1",
+    )?;
+    let mut found = statement.query(params![signed(ino), signed(index), at.first, SMALL_CHUNK])?;
+    let Some(row) = found.next()? else { return Ok(None) };
+    let id: i64 = row.get(0)?;
+    at.refuse_unknown(Some(id >> NUMBER_BITS))?;
+    if let ValueRef::Blob(data) = row.get_ref(1)? {
+        rows::copy(data, start, out);
+        return Ok(Some(data.len().saturating_sub(start).min(out.len())));
+    }
+    let blob = connection.blob_open(MAIN_DB, c"sandlite_past_data", c"data", id, true)?;
     let stored = blob.len().saturating_sub(start).min(out.len());
     let (head, tail) = out.split_at_mut(stored);
     if !head.is_empty() {
@@ -286,10 +383,16 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
     if inode(connection, at, ino)?.is_none_or(|stat| stat.file_type() != FileType::Symlink) {
         return Ok(None);
     }
-    let saved = connection
-        .prepare_cached("SELECT target, id FROM sandlite_past_symlink INDEXED BY idx_sandlite_past_symlink WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1")?
-        .query_row([signed(ino), at.first], |row| Ok((rows::target_of(row, ino)?, row.get::<_, i64>(1)?)))
-        .optional()?;
+    let saved = match at.tables.has(Table::Symlink) {
+        true => connection
+            .prepare_cached(
+                "SELECT target, id FROM sandlite_past_symlink INDEXED BY idx_sandlite_past_symlink
+                 WHERE ino=?1 AND id>=?2 ORDER BY id LIMIT 1",
+            )?
+            .query_row([signed(ino), at.first], |row| Ok((rows::target_of(row, ino)?, row.get::<_, i64>(1)?)))
+            .optional()?,
+        false => None,
+    };
     at.refuse_unknown(saved.as_ref().map(|(_, id)| id >> NUMBER_BITS))?;
     Ok(match saved {
         Some((target, _)) => Some(target),
@@ -298,6 +401,10 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
 }
 
 pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<Value>, Fault> {
+    if !at.tables.has(Table::Key) {
+        at.refuse_unknown(None)?;
+        return Ok(crate::kv::get(connection, key)?);
+    }
     let mut statement = connection.prepare_cached(
         "SELECT value, created_at, updated_at, version, secret, state, id FROM sandlite_past_kv
          WHERE key=?1 AND id>=?2 ORDER BY id LIMIT 1",
@@ -324,6 +431,9 @@ pub(crate) fn keys_after(
     bytes: usize,
 ) -> Result<KeyPage, Fault> {
     at.refuse_unknown(None)?;
+    if !at.tables.has(Table::Key) {
+        return Ok(crate::kv::keys_after(connection, prefix, after, most, bytes)?);
+    }
     let mut statement = connection.prepare_cached(
         "SELECT key FROM kv_store k WHERE key>=?1 AND (?2 IS NULL OR key>?2)
            AND NOT EXISTS (SELECT 1 FROM sandlite_past_kv p INDEXED BY idx_sandlite_past_kv WHERE p.key=k.key AND p.id>=?3)
@@ -336,6 +446,9 @@ pub(crate) fn keys_after(
 }
 
 pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -> Result<Option<Vec<u8>>, Fault> {
+    if !at.tables.has(Table::Session) {
+        return Ok(crate::sessions::get(connection, name, part)?);
+    }
     let mut statement = connection.prepare_cached(
         "SELECT content, state FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
@@ -350,6 +463,9 @@ pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -
 }
 
 pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, Fault> {
+    if !at.tables.has(Table::Session) {
+        return Ok(crate::sessions::names(connection)?);
+    }
     let mut statement = connection.prepare_cached(
         "SELECT name FROM sandlite_session s
            WHERE NOT EXISTS (SELECT 1 FROM sandlite_past_session p INDEXED BY idx_sandlite_past_session WHERE p.name=s.name AND p.part=s.part AND p.id>=?1)
@@ -363,6 +479,9 @@ pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, F
 
 /// Whether a path was hidden.
 pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool, Fault> {
+    if !at.tables.has(Table::Whiteout) {
+        return Ok(crate::whiteout::hides(connection, path)?);
+    }
     let mut statement =
         connection.prepare_cached("SELECT state FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2 ORDER BY id LIMIT 1")?;
     let mut found = statement.query(params![path, at.first])?;
@@ -374,6 +493,9 @@ pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool,
 
 /// Whether anything can have been hidden.
 pub(crate) fn hides_any(connection: &Connection, at: At) -> Result<bool, Fault> {
+    if !at.tables.has(Table::Whiteout) {
+        return Ok(crate::whiteout::hides_any(connection)?);
+    }
     let mut statement = connection.prepare_cached("SELECT 1 FROM sandlite_past_whiteout WHERE id>=?1 AND state=0 LIMIT 1")?;
     Ok(crate::whiteout::hides_any(connection)? || statement.exists([at.first])?)
 }

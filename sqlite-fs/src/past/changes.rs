@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rusqlite::{Connection, params};
 
 use super::at::{self, At};
-use super::{first_id, versions};
+use super::{Table, first_id, versions};
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::node::{FileType, Ino, ROOT, Stat};
 use crate::reader::Reader;
@@ -35,7 +35,8 @@ impl Reader {
         let chunk_bytes = self.chunk_bytes() as u64;
         let (from, to) = self.states(from, to)?;
         Ok(self.rows(|connection| {
-            let known = Default::default();
+            let (from, known) = (at::refresh(connection, from)?, Default::default());
+            let to = if to == At::now() { to } else { at::refresh(connection, to)? };
             let mut pair = Pair { connection, from, to, chunk_bytes, known, changes: BTreeMap::new() };
             let is_complete = pair.compare()?;
             pair.join_renamed()?;
@@ -90,6 +91,7 @@ impl Pair<'_> {
     fn keys(&self) -> Result<BTreeSet<(Ino, String)>, Fault> {
         let (low, high) = (first_id(self.from.version + 1), self.to.first_after());
         let mut keys = BTreeSet::new();
+        let has_saved = self.from.tables.has(Table::Dentry);
         for (query, from, to) in [
             ("SELECT parent_ino, name FROM sandlite_past_dentry WHERE id>=?1 AND id<?2 LIMIT ?3", low, high),
             ("SELECT parent_ino, name FROM fs_dentry WHERE id>=?1 AND id<?2 LIMIT ?3", self.from.entries, self.to.entries),
@@ -100,6 +102,9 @@ impl Pair<'_> {
                 self.to.entries,
             ),
         ] {
+            if query.contains("sandlite_past_dentry") && !has_saved {
+                continue;
+            }
             let mut statement = self.connection.prepare_cached(query)?;
             let mut found = statement.query(params![from, to, signed(CHANGES_MAX as u64)])?;
             while let Some(row) = found.next()? {
@@ -229,6 +234,7 @@ impl Pair<'_> {
             FileType::File if a.ino != b.ino => {
                 (0..a.size.div_ceil(self.chunk_bytes)).try_fold(true, |same, index| Ok(same && self.is_same_chunk(a, b, index)?))
             }
+            FileType::File if !self.from.tables.has(Table::Data) => Ok(true),
             FileType::File => {
                 let mut statement = self.connection.prepare_cached(
                     "SELECT DISTINCT chunk_index FROM sandlite_past_data INDEXED BY idx_sandlite_past_data

@@ -5,12 +5,12 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::{ABSENT, Head, Past, ROW, Table, first_id, inode_id};
+use super::{ABSENT, CHUNKED_MAX, Head, Past, ROW, Table, first_id, inode_id};
 use crate::node::Ino;
 use crate::rows::signed;
 
 /// What a saved row takes beside its texts and bytes, with its index.
-const ROW_BYTES: u64 = 96;
+pub(crate) const ROW_BYTES: u64 = 96;
 
 impl Past {
     /// The version in the making, if rows are saved.
@@ -21,6 +21,7 @@ impl Past {
 
     /// A number for the next row of a table.
     fn next_id(&self, connection: &Connection, table: Table, first: i64) -> Result<i64> {
+        self.make(connection, table)?;
         let Some(next) = self.next.get(table as usize) else { return Ok(first) };
         if next.get() == 0 {
             let query = format!("SELECT coalesce(max(id), 0) FROM {}", table.name());
@@ -55,6 +56,7 @@ impl Past {
     /// Saves an inode, with the place where it was last seen.
     pub(crate) fn inode(&self, connection: &Connection, ino: Ino, place: Option<(Ino, &str)>) -> Result<()> {
         let Some(id) = self.inode_id(connection, ino)? else { return Ok(()) };
+        self.make(connection, Table::Inode)?;
         let (dir, name) = place.map_or((None, None), |(dir, name)| (Some(signed(dir)), Some(name)));
         let saved = connection
             .prepare_cached(
@@ -85,6 +87,7 @@ impl Past {
             self.give_up();
             return Ok(());
         }
+        self.make(connection, Table::Inode)?;
         let mut statement = connection.prepare_cached(
             "INSERT OR IGNORE INTO sandlite_past_inode SELECT (ino<<31)|?3, 0, mode, nlink, uid, gid, size, atime, mtime, ctime,
              rdev, atime_nsec, mtime_nsec, ctime_nsec, NULL, NULL FROM fs_inode WHERE ino BETWEEN ?1 AND ?2 RETURNING id>>31",
@@ -104,15 +107,25 @@ impl Past {
         if ino >= head.mark {
             return Ok(());
         }
+        self.remember_chunked(ino);
         self.many(connection, Table::Data, first, signed(ino), signed(from), CHUNKS_OF_FILE)
     }
 
     /// Saves what a query selects: a row with its number, or all with numbers that follow.
     fn many(&self, connection: &Connection, table: Table, first: i64, a: i64, b: i64, query: &str) -> Result<()> {
-        let id = self.next_id(connection, table, first)?;
-        if !connection.prepare_cached(&query.replace("{id}", "1").replace("{insert}", ""))?.exists(params![a, b, first])? {
+        let (rows_of, new_ones) = query.split_once("\n  AND NOT EXISTS").unwrap_or((query, ""));
+        let is_there = self.tables(connection)?.has(table);
+        let wanted = rows_of.replace("{id}", "1").replace("{insert}", "");
+        let is_any = match is_there && !new_ones.is_empty() {
+            true => {
+                connection.prepare_cached(&query.replace("{id}", "1").replace("{insert}", ""))?.exists(params![a, b, first])?
+            }
+            false => connection.prepare_cached(&wanted)?.exists(params![a, b])?,
+        };
+        if !is_any {
             return Ok(());
         }
+        let id = self.next_id(connection, table, first)?;
         let (mut rows, mut bytes) = (0, 0_u64);
         let insert = |id: &str, limit: &str| {
             let text = query.replace("{id}", id).replace("{insert}", table.insert());
@@ -155,20 +168,26 @@ impl Past {
         if data.starts_with(bytes) {
             return Ok(());
         }
-        let is_saved = connection
-            .prepare_cached(
-                "SELECT 1 FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3",
-            )?
-            .exists(params![signed(ino), signed(index), first])?;
-        if is_saved {
+        let id = self.next_id(connection, Table::Data, first)?;
+        if self.remember_chunked(ino) && is_chunk_saved(connection, ino, index, first)? {
             return Ok(());
         }
-        let id = self.next_id(connection, Table::Data, first)?;
         connection
             .prepare_cached("INSERT INTO sandlite_past_data (id, ino, chunk_index, data) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![id, signed(ino), signed(index), bytes])?;
         self.saved(Table::Data, 1, bytes.len() as u64);
         Ok(())
+    }
+
+    /// Notes that chunks of a file are saved, and returns whether some may have been before.
+    fn remember_chunked(&self, ino: Ino) -> bool {
+        let mut chunked = self.chunked.borrow_mut();
+        let Some(inodes) = chunked.as_mut() else { return true };
+        let is_new = inodes.insert(ino);
+        if inodes.len() > CHUNKED_MAX {
+            *chunked = None;
+        }
+        !is_new
     }
 
     /// Saves an entry of a directory that is about to go.
@@ -210,13 +229,13 @@ impl Past {
     /// Saves a key with its value, or that there is none.
     pub(crate) fn key(&self, connection: &Connection, key: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let id = self.next_id(connection, Table::Key, first)?;
         let is_saved = connection
             .prepare_cached("SELECT 1 FROM sandlite_past_kv INDEXED BY idx_sandlite_past_kv WHERE key=?1 AND id>=?2")?
             .exists(params![key, first])?;
         if is_saved {
             return Ok(());
         }
-        let id = self.next_id(connection, Table::Key, first)?;
         let value: u64 = connection
             .prepare_cached("SELECT coalesce(max(octet_length(value)), 0) FROM kv_store WHERE key=?1")?
             .query_row([key], |row| crate::rows::bytes(row, 0))?;
@@ -238,6 +257,7 @@ impl Past {
     /// Saves a part of a session, or that there is none.
     pub(crate) fn session(&self, connection: &Connection, name: &str, part: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let id = self.next_id(connection, Table::Session, first)?;
         let is_saved = connection
             .prepare_cached(
                 "SELECT 1 FROM sandlite_past_session INDEXED BY idx_sandlite_past_session WHERE name=?1 AND part=?2 AND id>=?3",
@@ -246,7 +266,6 @@ impl Past {
         if is_saved {
             return Ok(());
         }
-        let id = self.next_id(connection, Table::Session, first)?;
         let state: u64 = connection
             .prepare_cached("SELECT coalesce(max(octet_length(state)), 0) FROM sandlite_session WHERE name=?1 AND part=?2")?
             .query_row([name, part], |row| crate::rows::bytes(row, 0))?;
@@ -268,6 +287,7 @@ impl Past {
     /// Saves whether a path is hidden.
     pub(crate) fn whiteout(&self, connection: &Connection, path: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
+        let id = self.next_id(connection, Table::Whiteout, first)?;
         let is_saved = connection
             .prepare_cached(
                 "SELECT 1 FROM sandlite_past_whiteout INDEXED BY idx_sandlite_past_whiteout WHERE path=?1 AND id>=?2",
@@ -276,7 +296,6 @@ impl Past {
         if is_saved {
             return Ok(());
         }
-        let id = self.next_id(connection, Table::Whiteout, first)?;
         let saved = connection
             .prepare_cached(
                 "INSERT INTO sandlite_past_whiteout SELECT ?1, ?3, path, parent_path, created_at FROM fs_whiteout WHERE path=?2",
@@ -290,6 +309,15 @@ impl Past {
         self.saved(Table::Whiteout, 1, 2 * path.len() as u64);
         Ok(())
     }
+}
+
+/// Whether a version saved a chunk.
+fn is_chunk_saved(connection: &Connection, ino: Ino, index: u64, first: i64) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM sandlite_past_data INDEXED BY idx_sandlite_past_data WHERE ino=?1 AND chunk_index=?2 AND id>=?3",
+        )?
+        .exists(params![signed(ino), signed(index), first])
 }
 
 const RANGE_OF_DATA: &str = "{insert} SELECT {id}, ino, chunk_index, data FROM fs_data d WHERE ino BETWEEN ?1 AND ?2

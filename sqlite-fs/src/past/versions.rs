@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Head, Table, first_id};
+use super::{Head, LABELS, Table, Tables, first_id};
 use crate::database::Database;
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::node::Ino;
@@ -108,6 +108,22 @@ pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<
     }
 }
 
+/// Notes that another program wrote to a file if its newest inode or entry has a number that no version gave. Returns whether
+/// it did.
+pub(crate) fn note_strangers(connection: &Connection, now: i64) -> rusqlite::Result<bool> {
+    let is_visited = has_strangers(connection)?;
+    if is_visited {
+        note_visit(connection, now)?;
+    }
+    Ok(is_visited)
+}
+
+/// Whether the newest inode or entry has a number that no version gave: another program created it.
+pub(crate) fn has_strangers(connection: &Connection) -> rusqlite::Result<bool> {
+    let Some(head) = super::newest(connection)? else { return Ok(false) };
+    Ok(rows::next_ino(connection)? > head.mark || rows::next_entry(connection)? > head.entries)
+}
+
 /// Gives the first version its row.
 fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     let time: i64 = connection
@@ -128,8 +144,12 @@ fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>, ino
 
 /// Removes the rows that a version and those before it saved.
 fn remove_saved(connection: &Connection, up_to: i64) -> rusqlite::Result<()> {
-    for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Inode)) {
+    let tables = Tables::of(connection)?;
+    for table in tables.iter().filter(|table| !matches!(table, Table::Inode)) {
         connection.prepare_cached(table.cut())?.execute([first_id(up_to + 1)])?;
+    }
+    if !tables.has(Table::Inode) {
+        return Ok(());
     }
     let mut lists = connection.prepare_cached("SELECT id, inodes FROM sandlite_version WHERE id<=?1")?;
     let mut remove = connection.prepare_cached("DELETE FROM sandlite_past_inode WHERE id=?1")?;
@@ -150,12 +170,20 @@ pub(super) fn list_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Ino>
 
 /// Forgets all versions but the newest, which is the only one that needs no saved rows.
 fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> {
-    for table in Table::ALL {
+    for table in Tables::of(connection)?.iter() {
         connection.execute_batch(table.clear())?;
     }
     connection.prepare_cached("UPDATE sandlite_version SET inodes=x'' WHERE id=?1")?.execute([newest])?;
     connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([newest])?;
-    connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([newest])?;
+    super::digest::forget(connection)?;
+    remove_labels(connection, newest)
+}
+
+/// Removes the names of versions below one.
+fn remove_labels(connection: &Connection, below: i64) -> rusqlite::Result<()> {
+    if connection.table_exists(None, LABELS)? {
+        connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([below])?;
+    }
     Ok(())
 }
 
@@ -246,7 +274,7 @@ pub(crate) fn oldest(connection: &Connection) -> rusqlite::Result<Option<Head>> 
 fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>) -> rusqlite::Result<()> {
     if let Some(most) = most {
         // Rows of a version go together, or its predecessor would be half there.
-        for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Inode)) {
+        for table in Tables::of(connection)?.iter().filter(|table| !matches!(table, Table::Inode)) {
             let query = format!("SELECT id FROM {} ORDER BY id LIMIT 1 OFFSET ?1", table.name());
             let id: Option<i64> = connection.prepare_cached(&query)?.query_row([signed(most)], |row| row.get(0)).optional()?;
             if let Some(id) = id {
@@ -257,7 +285,7 @@ fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>)
     if keep > oldest {
         remove_saved(connection, keep)?;
         connection.prepare_cached("UPDATE sandlite_version SET inodes=x'' WHERE id=?1")?.execute([keep])?;
-        connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([keep])?;
+        remove_labels(connection, keep)?;
         connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([keep])?;
     }
     Ok(())
@@ -308,7 +336,9 @@ pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -
     )?;
     let found = statement.query_map([before.unwrap_or(i64::MAX), signed(limit as u64)], version)?;
     let mut versions: Vec<Version> = found.collect::<Result<_, _>>()?;
-    if let (Some(last), Some(first)) = (versions.first().map(|v| v.number), versions.last().map(|v| v.number)) {
+    if let (Some(last), Some(first)) = (versions.first().map(|v| v.number), versions.last().map(|v| v.number))
+        && connection.table_exists(None, LABELS)?
+    {
         let mut names = connection
             .prepare_cached("SELECT name, version FROM sandlite_label WHERE version BETWEEN ?1 AND ?2 ORDER BY name")?;
         let mut found = names.query([first, last])?;
@@ -323,7 +353,7 @@ pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -
 }
 
 fn labels(connection: &Connection) -> rusqlite::Result<Vec<Label>> {
-    if !connection.table_exists(None, "sandlite_label")? {
+    if !connection.table_exists(None, LABELS)? {
         return Ok(Vec::new());
     }
     let mut statement =
@@ -422,6 +452,9 @@ impl Transaction {
     pub fn remove_label(&self, name: &str) -> Result<bool, Error> {
         self.with(|store| {
             Ok(store.run(|store| {
+                if !store.connection.table_exists(None, LABELS)? {
+                    return Ok(false);
+                }
                 Ok(store.connection.prepare_cached("DELETE FROM sandlite_label WHERE name=?1")?.execute([name])? > 0)
             })?)
         })
@@ -449,19 +482,14 @@ impl Transaction {
 impl Store {
     fn label(&mut self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
         let invalid = |reason: &str| Error::Invalid { what: "label", reason: reason.to_owned() };
-        if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
-            return Err(invalid("expected 1 to 255 printable bytes"));
-        }
-        if name.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(invalid("a number is the name of a version already"));
-        }
-        if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
-            return Err(invalid("its message is longer than 64 KB"));
-        }
+        refuse_label(name, message).map_err(invalid)?;
         let now = self.now();
         let problem = self.run(|store| {
             if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
                 return Ok(Some(super::at::none(&store.connection, version)?));
+            }
+            if !store.connection.table_exists(None, LABELS)? {
+                store.connection.execute_batch(&super::making(LABELS))?;
             }
             if store.connection.prepare_cached("SELECT 1 FROM sandlite_label WHERE name=?1")?.exists([name])? {
                 return Ok(Some(invalid(&format!("`{name}` exists"))));
@@ -476,13 +504,34 @@ impl Store {
     }
 }
 
+/// Says why a text cannot be a label.
+fn refuse_label(name: &str, message: Option<&str>) -> Result<(), &'static str> {
+    if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
+        return Err("expected 1 to 255 printable bytes");
+    }
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a number is the name of a version already");
+    }
+    if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
+        return Err("its message is longer than 64 KB");
+    }
+    Ok(())
+}
+
+/// Whether a text can be a label.
+pub(crate) fn is_label(name: &str, message: Option<&str>) -> bool {
+    refuse_label(name, message).is_ok()
+}
+
 fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Pruned> {
     let (Some(newest), Some(oldest_before)) = (super::newest(connection)?, oldest(connection)?) else {
         return Ok(Pruned::default());
     };
-    let count =
-        |table: &str| connection.query_row(&format!("SELECT coalesce(sum(1), 0) FROM {table}"), [], |row| rows::bytes(row, 0));
-    let (versions, labels) = (count("sandlite_version")?, count("sandlite_label")?);
+    let count = |table: &str| match connection.table_exists(None, table)? {
+        true => connection.query_row(&format!("SELECT coalesce(sum(1), 0) FROM {table}"), [], |row| rows::bytes(row, 0)),
+        false => Ok(0),
+    };
+    let (versions, labels) = (count("sandlite_version")?, count(LABELS)?);
     let least = keep.bytes.map(|bytes| newest.total.saturating_sub(bytes));
     let first = keep.versions.map(|versions| newest.version.saturating_sub(signed(versions.max(1)) - 1));
     let first = connection_first(connection, newest.version, |id, total, time| {
@@ -495,7 +544,7 @@ fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Prun
     Ok(Pruned {
         versions: versions.saturating_sub(count("sandlite_version")?),
         bytes: oldest_now.total.saturating_sub(oldest_before.total),
-        labels: labels.saturating_sub(count("sandlite_label")?),
+        labels: labels.saturating_sub(count(LABELS)?),
         oldest: oldest_now.version,
     })
 }

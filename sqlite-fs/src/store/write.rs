@@ -179,11 +179,11 @@ pub(super) fn move_name(connection: &Connection, past: &Past, from: (Ino, &str),
     Ok(())
 }
 
-/// Adds a name; `false` if the directory has it already.
-pub(crate) fn import_name(connection: &Connection, dir: i64, name: &str, ino: i64) -> Result<bool> {
+/// Adds a name, under a number if it has one; `false` if the directory has it already.
+pub(crate) fn import_name(connection: &Connection, id: Option<i64>, (dir, name): (i64, &str), ino: i64) -> Result<bool> {
     let inserted = connection
-        .prepare_cached("INSERT OR IGNORE INTO fs_dentry (name, parent_ino, ino) VALUES (?1, ?2, ?3)")?
-        .execute(params![name, dir, ino])?;
+        .prepare_cached("INSERT OR IGNORE INTO fs_dentry (id, name, parent_ino, ino) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![id, name, dir, ino])?;
     Ok(inserted > 0)
 }
 

@@ -356,8 +356,10 @@ def history(
     )
 
 
-def log(box: _native.Sandbox, path: Optional[str], limit: int, before: Optional[int]) -> Call[list[Version]]:
-    request = {"path": path, "limit": limit, "before": before}
+def log(
+    box: _native.Sandbox, path: Optional[str], limit: int, before: Optional[int], digest: bool
+) -> Call[list[Version]]:
+    request = {"path": path, "limit": limit, "before": before, "digest": digest}
     return _act(box, "log", request, lambda answer: [_results.Version(**version) for version in answer["versions"]])
 
 

@@ -243,6 +243,8 @@ class Version:
     #: How many paths were changed.
     changes: int
     checkpoints: list[str]
+    #: The digest of its files alone: equal trees have equal digests. ``None`` if nobody has asked for it yet.
+    digest: Optional[str]
 
 
 @dataclass(frozen=True)
