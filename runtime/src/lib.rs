@@ -66,4 +66,4 @@ pub use sqlite_fs::{
 };
 pub use tools::{Tool, ToolContext, ToolPause};
 pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
-pub use vfs::TreeCopy;
+pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy};

@@ -11,6 +11,7 @@ use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, V
 
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
+pub(crate) use reference::resolve;
 
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
