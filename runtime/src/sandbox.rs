@@ -4,6 +4,7 @@ mod builder;
 mod files;
 mod kv;
 mod mount;
+mod own;
 mod snapshot;
 
 use std::sync::Arc;
