@@ -45,7 +45,7 @@ pub(crate) type Action = dyn Fn(&mut CommandCall) -> Result<u8, String> + Send +
 /// assert_eq!(sandbox.bash("echo hi | shout | cat")?.stdout, b"HI\n");
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CommandCall {
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -107,6 +107,12 @@ impl CommandCall {
     #[must_use]
     pub fn files(&self) -> &RunningFiles {
         self.context.files()
+    }
+
+    /// The call as a tool's function sees one.
+    #[must_use]
+    pub fn context(&self) -> &ToolContext {
+        &self.context
     }
 
     /// The row in the history of the run that it is part of.
