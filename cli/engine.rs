@@ -31,6 +31,7 @@ pub(crate) fn start_early(words: &[OsString]) {
     let next = words.iter().find_map(|word| match word.to_str() {
         Some("bash") => Some(Command::bash("")),
         Some("python") => Some(Command::python("")),
+        Some("wasm") => Some(Command::program("", [""; 0])),
         _ => None,
     });
     if let Some(next) = next {

@@ -19,6 +19,9 @@ use crate::printer::Hinted;
 /// As much as is moved at once.
 const PIECE: usize = 64 << 10;
 
+/// Largest module that is read.
+const MODULE_MAX: ByteSize = ByteSize(256 << 20);
+
 /// Both ends of a command's input, until somebody moves bytes between them.
 type Ends = Arc<Mutex<Option<(File, ChildStdin)>>>;
 
@@ -41,6 +44,11 @@ pub(crate) fn content(path: &Path) -> anyhow::Result<Content> {
     let file = regular_file(path)?;
     let bytes = file.metadata()?.len();
     Ok(Content::new(file).announced(bytes))
+}
+
+/// A module of this machine, whole.
+pub(crate) fn module(path: &Path) -> anyhow::Result<Vec<u8>> {
+    bounded(regular_file(path)?, MODULE_MAX, &format!("`{}`", path.display()))
 }
 
 /// The content of our standard input.

@@ -87,6 +87,9 @@ pub(crate) struct RunOptions {
     /// Show a directory of this machine in the sandbox: read-only, or with changes kept in the sandbox
     #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
     pub(crate) mount: Vec<Mount>,
+    /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
+    #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
+    pub(crate) program: Vec<(String, Option<PathBuf>)>,
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
@@ -129,7 +132,7 @@ impl From<PythonKind> for runtime::Python {
     }
 }
 
-fn variable(text: &str) -> Result<(String, String), &'static str> {
+pub(super) fn variable(text: &str) -> Result<(String, String), &'static str> {
     match text.split_once('=') {
         None => Err("missing `=` between name and value"),
         Some(("", _)) => Err("missing name before `=`"),
@@ -137,12 +140,21 @@ fn variable(text: &str) -> Result<(String, String), &'static str> {
     }
 }
 
-fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
+fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static str> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    match (name, file) {
+        ("", _) => Err("missing name"),
+        (_, Some("")) => Err("missing file after `=`"),
+        _ => Ok((name.to_owned(), file.map(PathBuf::from))),
+    }
+}
+
+pub(super) fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
     let (host, guest) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or("it has no `:`")?;
     if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
 }
 
-fn mounted(text: &str) -> Result<Mount, String> {
+pub(super) fn mounted(text: &str) -> Result<Mount, String> {
     let (place, how) = match text.rsplit_once(':') {
         Some((place, how @ ("ro" | "overlay"))) => (place, how),
         Some((place, how)) if place.contains(":/") && !how.contains('/') => {

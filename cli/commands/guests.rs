@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use runtime::Host;
 use serde_json::json;
 
-use crate::args::{AddedGuest, Guests, GuestsVerb};
+use crate::args::{Guests, GuestsVerb};
 use crate::exit::Code;
 use crate::printer::{Colour, Hinted, Printer};
 use crate::time;
@@ -16,7 +16,10 @@ use crate::{host_pip, input};
 pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
     match args.verb.as_ref().unwrap_or(&GuestsVerb::List) {
         GuestsVerb::List => list(printer),
-        GuestsVerb::Add { guest: AddedGuest::PythonSci, from } => add_python_sci(from.as_deref(), printer),
+        GuestsVerb::Add { guest, name: None, from } if guest == Path::new(PYTHON_SCI) => add_python_sci(from.as_deref(), printer),
+        GuestsVerb::Add { guest, name, from: None } => add_program(guest, name.as_deref(), printer),
+        GuestsVerb::Add { .. } => Err(Hinted::error("`--from` is for the guest `python-sci` alone", FROM_FILE)),
+        GuestsVerb::Remove { name } => remove(name, printer),
         GuestsVerb::Path => path(printer),
         GuestsVerb::Compile { directory } => compile(directory, printer),
         GuestsVerb::Prune => prune(printer),
@@ -24,7 +27,8 @@ pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn list(printer: &Printer) -> anyhow::Result<Code> {
-    let guests = crate::engine::settings().build()?.guests();
+    let host = crate::engine::settings().build()?;
+    let (guests, programs) = (host.guests(), host.programs());
     if printer.is_json() {
         let list: Vec<_> = guests
             .iter()
@@ -39,7 +43,8 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
                 })
             })
             .collect();
-        printer.json(&json!({ "guests": list }));
+        let programs: Vec<_> = programs.iter().map(|program| json!({ "name": program.name, "bytes": program.bytes })).collect();
+        printer.json(&json!({ "guests": list, "programs": programs }));
         return Ok(Code::Success);
     }
     printer.line(&printer.paint(Colour::Bold, "guest       programs         has    compiled  sha256"));
@@ -48,6 +53,42 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
         let sha256 = guest.sha256.get(..16).unwrap_or_default();
         let has = if guest.installed { time::size(guest.packed_bytes) } else { "not added".to_owned() };
         printer.line(&format!("{:<11} {:>8}  {has:>10}  {compiled:>10}  {sha256}", guest.name, guest.programs));
+    }
+    if !programs.is_empty() {
+        printer.line("");
+        printer.line(&printer.paint(Colour::Bold, "program                      has"));
+        for program in &programs {
+            printer.line(&format!("{:<20} {:>11}", program.name, time::size(program.bytes)));
+        }
+    }
+    Ok(Code::Success)
+}
+
+/// The guest that is installed as a package.
+const PYTHON_SCI: &str = "python-sci";
+
+fn add_program(file: &Path, name: Option<&str>, printer: &Printer) -> anyhow::Result<Code> {
+    let stem = file.file_stem().and_then(|stem| stem.to_str());
+    let name = name.or(stem).with_context(|| format!("`{}` cannot be the name of a program", file.display()))?;
+    let wasm = input::module(file)?;
+    crate::engine::settings().build()?.add_program(name, &wasm)?;
+    if printer.is_json() {
+        printer.json(&json!({ "added": name, "bytes": wasm.len() }));
+    } else {
+        printer.line(&format!("added {name}: {}", time::size(wasm.len() as u64)));
+        printer.line(&format!("use it with `--program {name}`, such as `sandlite bash --program {name} -c '{name} --help'`"));
+    }
+    Ok(Code::Success)
+}
+
+fn remove(name: &str, printer: &Printer) -> anyhow::Result<Code> {
+    if !crate::engine::settings().build()?.remove_program(name)? {
+        return Err(Hinted::error(format!("the program `{name}` is not installed"), "`sandlite guests` lists those that are"));
+    }
+    if printer.is_json() {
+        printer.json(&json!({ "removed": name }));
+    } else {
+        printer.line(&format!("removed {name}"));
     }
     Ok(Code::Success)
 }

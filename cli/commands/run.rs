@@ -16,6 +16,19 @@ use crate::printer::Printer;
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
     let sandbox = super::at(global, with_places(super::builder(global, printer), options)?.open_for(&command)?)?;
+    let code = run_in(&sandbox, &interrupts, options, command, printer)?;
+    close(sandbox, super::database(global).is_some());
+    Ok(code)
+}
+
+/// Runs a command in a sandbox that is open, and tells how it went.
+pub(crate) fn run_in(
+    sandbox: &Sandbox,
+    interrupts: &Interrupts,
+    options: &RunOptions,
+    command: Command,
+    printer: &Printer,
+) -> anyhow::Result<Code> {
     let mut command = input::feed(with_options(command, options), options.stdin.as_deref())?;
     if !printer.is_json() {
         command = passed_on(command, options, printer);
@@ -31,7 +44,6 @@ pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, print
     } else {
         tell(&output, printer);
     }
-    close(sandbox, super::database(global).is_some());
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
 }
 
@@ -88,6 +100,12 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     builder = builder.python(options.python.into());
     for (host, guest) in &options.file {
         builder = builder.file_from(guest, input::content(host)?);
+    }
+    for (name, file) in &options.program {
+        builder = match file {
+            Some(file) => builder.program(name, input::module(file)?),
+            None => builder.installed_program(name),
+        };
     }
     for mount in &options.mount {
         builder = builder.mount(mount.clone());

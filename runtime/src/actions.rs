@@ -324,8 +324,7 @@ static ACTIONS: &[Action] = &[
     Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
-const RECORD: &str =
-    "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
+const RECORD: &str = "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
 const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
 const UNDO: &str =

@@ -118,6 +118,14 @@ pub enum Error {
         /// What it should have.
         expected: String,
     },
+    /// A program of the owner cannot be used.
+    #[error("cannot use the program `{name}`: {reason}")]
+    Program {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
@@ -197,6 +205,9 @@ impl Error {
             Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
+            Self::Program { name, reason } if reason.ends_with("not installed") => {
+                Some(format!("install it with `sandlite guests add FILE.wasm --as {name}`"))
+            }
             Self::NotInstalled { guest } => Some(format!("`sandlite guests add {guest}` installs it")),
             Self::Sum { .. } => {
                 Some("remove the file and fetch it again; if that does not help, it was changed at its source".to_owned())

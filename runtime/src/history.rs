@@ -10,7 +10,7 @@ use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
-pub(crate) use rows::{begin_command, begin_tool, finish_command, finish_tool};
+pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;
 
 /// One recorded run, or call of the library.

@@ -4,6 +4,7 @@ mod cache;
 mod engine;
 mod image;
 mod installed;
+mod programs;
 mod status;
 mod ticker;
 mod workers;
@@ -15,17 +16,20 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use guests::Entry;
 use sqlite_fs::{Database, WeakDatabase};
 use wasmtime::{Engine, InstancePre, Linker, Module};
 
 use crate::Error;
 use crate::cancel::Cancel;
 use crate::process::State;
+use crate::programs::Function;
 use crate::wasi;
 use cache::Cache;
 pub use engine::Metering;
 use engine::Places;
 pub(crate) use engine::{SCIENTIFIC_STACK, WASM_STACK};
+pub use programs::InstalledProgram;
 pub use status::GuestStatus;
 use ticker::Ticker;
 use workers::Workers;
@@ -45,6 +49,7 @@ struct Shared {
     linking: Mutex<()>,
     scientific_linker: OnceLock<Linker<State>>,
     prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
+    programs: programs::Compiled,
     ticker: Ticker,
     workers: Workers,
     /// Databases that sandboxes are laid over, by file.
@@ -81,14 +86,50 @@ impl Engines {
 /// Where a guest is once somebody has asked for it.
 type Slot = Mutex<Option<Prepared>>;
 
-/// A guest that is compiled and linked: ready to be instantiated.
+/// A program that is ready to be started.
 #[derive(Clone)]
 pub(crate) struct Prepared {
-    /// The linked module.
-    pub(crate) instance: Arc<InstancePre<State>>,
-    /// Which guest.
-    pub(crate) guest: &'static guests::Guest,
+    /// What it is.
+    pub(crate) code: Code,
+    /// The exported function that runs it.
+    pub(crate) entry: Entry,
+    /// Where in memory it notes that it has read its arguments; see [`guests::Guest::told`].
+    pub(crate) told: Option<u32>,
 }
+
+/// What a program is.
+#[derive(Clone)]
+pub(crate) enum Code {
+    /// A guest that comes with Sandlite, compiled and linked.
+    Guest(Arc<InstancePre<State>>),
+    /// A module of the owner, compiled and linked.
+    Foreign(Arc<InstancePre<State>>),
+    /// A function of the embedding program.
+    Function(Arc<Function>),
+}
+
+impl Prepared {
+    /// A guest that is linked.
+    pub(super) fn guest(instance: InstancePre<State>, guest: &guests::Guest) -> Self {
+        Self { code: Code::Guest(Arc::new(instance)), entry: guest.entry, told: guest.told }
+    }
+
+    /// A function of the embedding program.
+    pub(crate) fn function(function: Function) -> Self {
+        Self { code: Code::Function(Arc::new(function)), entry: START, told: None }
+    }
+
+    /// The module behind it, if there is one.
+    pub(crate) fn module(&self) -> Option<&Arc<InstancePre<State>>> {
+        match &self.code {
+            Code::Guest(instance) | Code::Foreign(instance) => Some(instance),
+            Code::Function(_) => None,
+        }
+    }
+}
+
+/// The entry of a command of preview1.
+const START: Entry = Entry::Start("_start");
 
 /// Settings of a [`Host`].
 ///
@@ -158,7 +199,7 @@ impl HostBuilder {
     ///
     /// When there is no thread to be had.
     pub fn start_for(self, command: &crate::Command) -> Result<Starting, Error> {
-        self.start(Some(command.program.guest()))
+        self.start(command.program.guest())
     }
 
     pub(crate) fn start(self, guest: Option<&'static guests::Guest>) -> Result<Starting, Error> {
@@ -196,6 +237,7 @@ impl HostBuilder {
             linking: Mutex::new(()),
             scientific_linker: OnceLock::new(),
             prepared: Mutex::default(),
+            programs: programs::Compiled::default(),
             ticker,
             workers: Workers::default(),
             bases: Mutex::default(),
@@ -338,7 +380,7 @@ impl Host {
     fn linked(&self, module: &Module, guest: &'static guests::Guest) -> Result<Prepared, Error> {
         let linker = if guest.is_carried() { self.linker()? } else { self.scientific_linker()? };
         let instance = linker.instantiate_pre(module).map_err(Error::engine("linking a guest"))?;
-        Ok(Prepared { instance: Arc::new(instance), guest })
+        Ok(Prepared::guest(instance, guest))
     }
 
     /// A guest that a test wrote.
@@ -346,7 +388,7 @@ impl Host {
     pub(crate) fn prepared_from_text(&self, text: &str) -> Prepared {
         let module = wasmtime::Module::new(&self.0.engines.ordinary, wat::parse_str(text).unwrap()).unwrap();
         let instance = wasi::linker(&self.0.engines.ordinary).unwrap().instantiate_pre(&module).unwrap();
-        Prepared { instance: Arc::new(instance), guest: &guests::SHELL }
+        Prepared::guest(instance, &guests::SHELL)
     }
 
     /// The ordinary guests' engine.

@@ -36,6 +36,7 @@ mod host;
 mod limits;
 mod packages;
 mod process;
+mod programs;
 mod random;
 mod run;
 mod sandbox;
@@ -54,10 +55,11 @@ pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
 pub use history::{HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
-pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
+pub use host::{GuestStatus, Host, HostBuilder, InstalledProgram, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
 pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
+pub use programs::{CommandCall, CommandInput, CommandOutput};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
@@ -66,4 +68,4 @@ pub use sqlite_fs::{
 };
 pub use tools::{Tool, ToolContext, ToolPause};
 pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
-pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy};
+pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -5,6 +5,7 @@ mod builder;
 mod files;
 mod kv;
 mod mount;
+mod own;
 mod snapshot;
 
 use std::sync::Arc;

@@ -97,7 +97,9 @@ impl ToolContext {
 
     /// A call that a command with this row in the history has made; `on_change` is called when its clock is stopped and when it goes on.
     pub(crate) fn new(run: i64, files: RunningFiles, pauses: &Arc<Pauses>, on_change: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { over: Arc::default(), run, files, pauses: Arc::clone(pauses), on_change: Some(Arc::new(on_change)) }
+        let over = Arc::default();
+        let files = files.until(&over);
+        Self { over, run, files, pauses: Arc::clone(pauses), on_change: Some(Arc::new(on_change)) }
     }
 
     /// Ends the call when the result is dropped.

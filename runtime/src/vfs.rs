@@ -5,6 +5,7 @@
 //! path is ever built from guest text (T-ISO-02). Writing anywhere but into rows is refused here, below all operations. Knows
 //! nothing of descriptors or guest memory.
 
+mod back;
 mod change;
 pub(crate) mod content;
 mod directory;
@@ -20,6 +21,8 @@ mod view;
 
 use sqlite_fs::ROOT;
 
+pub use back::TreeMark;
+pub(crate) use back::bring_back;
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};

@@ -9,6 +9,7 @@ mod call;
 mod clocks;
 mod door;
 mod files;
+pub(crate) mod foreign;
 mod memory;
 mod metadata;
 mod paths;

@@ -91,8 +91,8 @@ impl Reader {
         self.depth.set(1);
         // The first row that is read fixes the state.
         connection.prepare_cached("SELECT 1 FROM fs_inode WHERE ino=1")?.exists([])?;
-        if let Some(version) = self.at {
-            at::still_there(connection, version)?;
+        if let Some(version) = self.at.get() {
+            self.at.set(Some(at::refresh(connection, version)?));
         }
         Ok(self)
     }

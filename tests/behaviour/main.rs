@@ -9,6 +9,7 @@ mod kv;
 mod limits;
 mod mounts;
 mod processes;
+mod programs;
 mod sessions;
 mod snapshot;
 mod versions;

@@ -9,6 +9,7 @@ mod dist;
 mod guests;
 mod record;
 mod run;
+mod wasi_testsuite;
 mod wheel;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ Usage: cargo xtask <command>
   bench     measure: what a command costs, what a preset costs
   cpython-tests [PART]…
             CPython's own tests inside the sandbox, fetched from Debian
+  wasi-testsuite DIR
+            the public tests of preview1 against `sandlite wasm`; DIR is a checkout with the compiled modules
   record    ask the machine's real bash what each case of tests/bash does
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         "wheel" => wheel::build(),
         "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
+        "wasi-testsuite" => wasi_testsuite::run(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

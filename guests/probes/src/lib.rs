@@ -41,6 +41,23 @@ probes! {
     CANARY = "canary";
 }
 
+macro_rules! foreign {
+    ($($file:literal)*) => {
+        /// Modules of an owner, by name: what preview1 promises them to the letter. Each has one directory, called `work`.
+        pub const FOREIGN: &[(&str, &str)] = &[$(
+            ($file, concat!("(module\n", include_str!("../wat/wasi/prelude.wat"), include_str!(concat!("../wat/foreign/", $file, ".wat")), ")"))
+        ),*];
+    };
+}
+
+foreign! {
+    "f01-confined"
+    "f02-rights"
+    "f03-preopened"
+    "f04-no-sockets"
+    "f05-flags"
+}
+
 macro_rules! hostile {
     ($($file:literal)*) => {
         /// Every hostile preview1 module by name: the cases W01 and on of the threat model. What each does stands in its file,

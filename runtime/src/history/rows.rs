@@ -68,6 +68,31 @@ pub(crate) fn finish_tool(transaction: &Transaction, id: i64, result: &Result<St
     Ok(transaction.calls().finish(id, &outcome)?)
 }
 
+/// Begins the row of a program of the owner that is not a guest, and returns its number.
+pub(crate) fn begin_own<S: AsRef<str>>(
+    transaction: &Transaction,
+    run: i64,
+    kind: &str,
+    words: &[S],
+    cwd: &str,
+) -> Result<i64, Error> {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    let text = words.join(" ");
+    let text = prefix(&text, TOOL_BYTES);
+    let parameters =
+        if text.len() < TOOL_BYTES { json!({ "argv": words, "cwd": cwd }) } else { json!({ "argv": [text], "cwd": cwd }) };
+    let parameters = parameters.to_string();
+    Ok(transaction.calls().begin(&NewCall { name: kind, parameters: Some(&parameters), command: text, parent: Some(run) })?)
+}
+
+/// Ends it.
+pub(crate) fn finish_own(transaction: &Transaction, id: i64, result: &Value, error: Option<&str>) -> Result<(), Error> {
+    let exit_code = result.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let text = result.to_string();
+    let outcome = Outcome { result: Some(&text), error, exit_code, ..Outcome::default() };
+    Ok(transaction.calls().finish(id, &outcome)?)
+}
+
 // JSON as it is, when it is short; else the beginning of its text.
 fn kept(text: &str) -> Value {
     let short = Some(text).filter(|text| text.len() <= TOOL_BYTES);

@@ -23,7 +23,10 @@ pub(crate) fn record(recorder: &Recorder, name: &str, about: &str, content: &str
         )));
     }
     if content.len() > CONTENT_BYTES {
-        return Err(Error::Invalid(format!("a step of {} bytes is too long: at most {CONTENT_BYTES} are recorded", content.len())));
+        return Err(Error::Invalid(format!(
+            "a step of {} bytes is too long: at most {CONTENT_BYTES} are recorded",
+            content.len()
+        )));
     }
     let about = text_of_row(about);
     let transaction = recorder.database().begin(Some(clock::now() + super::TURN))?;

@@ -27,6 +27,12 @@ const HASH: usize = 32;
 /// Compiled modules of one guest that are kept: of this version and some others that may still be in use.
 const KEPT: usize = 8;
 
+/// Compiled programs of the owner that are kept.
+const PROGRAMS_KEPT: usize = 64;
+
+/// How the names of their files begin.
+const PROGRAM: &str = "program-";
+
 /// The directory of compiled guests.
 pub(super) struct Cache {
     directory: Option<PathBuf>,
@@ -80,6 +86,40 @@ impl Cache {
         }
         // SAFETY: the bytes come from our own compiler, one statement ago.
         unsafe { Module::deserialize(engine, &compiled) }.map_err(Error::engine("loading a compiled guest"))
+    }
+
+    /// The compiled module of a program of the owner, if it is in the cache.
+    pub(super) fn program(&self, engine: &Engine, name: &str) -> Option<Module> {
+        self.load(engine, name)
+    }
+
+    /// Keeps a compiled program of the owner, and loads it.
+    pub(super) fn keep_program(&self, engine: &Engine, name: &str, compiled: &[u8]) -> Result<Module, Error> {
+        if self.store(name, compiled).is_ok() {
+            let _ = self.forget_oldest_programs();
+            if let Some(module) = self.load(engine, name) {
+                return Ok(module);
+            }
+        }
+        // SAFETY: the bytes come from our own compiler, in `host/programs.rs`.
+        unsafe { Module::deserialize(engine, compiled) }.map_err(Error::engine("loading a compiled program"))
+    }
+
+    fn forget_oldest_programs(&self) -> io::Result<()> {
+        let directory = self.directory.as_deref().ok_or(io::ErrorKind::NotFound)?;
+        let mut programs = Vec::new();
+        for entry in fs::read_dir(directory)?.flatten() {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            if name.starts_with(PROGRAM) && name.ends_with(".cwasm") {
+                programs.push((entry.metadata()?.modified()?, entry.path()));
+            }
+        }
+        programs.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, path) in programs.iter().skip(PROGRAMS_KEPT) {
+            fs::remove_file(path)?;
+            let _ = fs::remove_file(path.with_extension("cwasm.seal"));
+        }
+        Ok(())
     }
 
     // A guest that came compiled with this program. It is unpacked once, under a name of its own: what is compiled here, for
@@ -270,6 +310,13 @@ pub(super) fn file_name(engine: &Engine, guest: &Guest) -> String {
     engine.precompile_compatibility_hash().hash(&mut settings);
     guest.glue.iter().for_each(|file| file.hash(&mut settings));
     format!("{}-{}{:016x}.cwasm", guest.name, beginning(guest), settings.finish())
+}
+
+/// The name of a compiled program of the owner: what was compiled, and how.
+pub(super) fn program_name(engine: &Engine, hash: &blake3::Hash) -> String {
+    let mut settings = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut settings);
+    format!("{PROGRAM}{}{:016x}.cwasm", hash.to_hex(), settings.finish())
 }
 
 // The module it was made of is in the name: another one's code is never taken for it.

@@ -142,7 +142,7 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
         .total_tables(slots)
         .total_stacks(slots)
         .max_memory_size(MEMORY)
-        .table_elements(20_000)
+        .table_elements(65_536)
         .max_unused_warm_slots(64)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .pagemap_scan(Enabled::Auto)

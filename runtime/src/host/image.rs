@@ -4,8 +4,6 @@
 //! What the interpreter changes besides its memory is nothing: its table stays as it is, and its one mutable global, the
 //! stack pointer, is back where it was when the entry returns.
 
-use std::sync::Arc;
-
 use wasmtime::Module;
 
 use super::{Host, Prepared, engine};
@@ -23,7 +21,7 @@ pub(super) fn make(host: &Host, guest: &'static guests::Guest, wasm: &[u8]) -> R
     let engine = engine::hasty()?;
     let module = Module::new(&engine, wasm).map_err(Error::engine("compiling a guest"))?;
     let instance = wasi::scientific_linker(&engine)?.instantiate_pre(&module).map_err(Error::engine("linking a guest"))?;
-    let prepared = Prepared { instance: Arc::new(instance), guest };
+    let prepared = Prepared::guest(instance, guest);
     let sandbox = Sandbox::builder().host(host).preset(Preset::Permissive).python(Python::Scientific).open()?;
     let (output, memory) = sandbox.run_for_memory(Command::python(BOOT).deterministic(0), &prepared)?;
     let said = String::from_utf8_lossy(&output.stderr);

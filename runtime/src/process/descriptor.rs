@@ -143,6 +143,26 @@ impl OpenFile {
 struct Slot {
     file: Arc<OpenFile>,
     close_on_exec: bool,
+    grant: Grant,
+}
+
+/// What a module of the owner may do with a descriptor, in the words of preview1. Our own guests ask for nothing of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grant {
+    /// Rights to the open file itself.
+    pub(crate) base: u64,
+    /// Rights of what is opened through it.
+    pub(crate) inheriting: u64,
+    /// Flags that have no effect here and are reported back: every write is part of the command's transaction.
+    pub(crate) sync_flags: u16,
+    /// The name of a directory that was open from the start.
+    pub(crate) preopen: Option<Arc<str>>,
+}
+
+impl Slot {
+    fn new(file: Arc<OpenFile>, close_on_exec: bool) -> Self {
+        Self { file, close_on_exec, grant: Grant::default() }
+    }
 }
 
 /// A process's descriptors.
@@ -155,7 +175,7 @@ pub(crate) struct Descriptors {
 impl Descriptors {
     /// A table with only stdin, stdout and stderr.
     pub(crate) fn new(stdio: [Arc<OpenFile>; 3], limit: u32) -> Self {
-        let slots = stdio.into_iter().map(|file| Some(Slot { file, close_on_exec: false })).collect();
+        let slots = stdio.into_iter().map(|file| Some(Slot::new(file, false))).collect();
         Self { slots, limit }
     }
 
@@ -171,7 +191,7 @@ impl Descriptors {
     /// Names an open file by the lowest free number that is at least `minimum` and not 3.
     pub(crate) fn insert(&mut self, file: Arc<OpenFile>, minimum: u32, close_on_exec: bool) -> Result<u32, Errno> {
         let free = (minimum..self.limit).find(|&fd| fd != ROOT_DESCRIPTOR && self.slot(fd).is_none()).ok_or(Errno::MFILE)?;
-        self.put(free, Some(Slot { file, close_on_exec }));
+        self.put(free, Some(Slot::new(file, close_on_exec)));
         Ok(free)
     }
 
@@ -182,7 +202,7 @@ impl Descriptors {
             return Err(Errno::BADF);
         }
         if fd != to {
-            self.put(to, Some(Slot { file, close_on_exec: false }));
+            self.put(to, Some(Slot::new(file, false)));
         }
         Ok(())
     }
@@ -208,6 +228,35 @@ impl Descriptors {
                 *slot = None;
             }
         }
+    }
+
+    /// What the process may do with a descriptor.
+    pub(crate) fn grant(&self, fd: u32) -> Result<&Grant, Errno> {
+        self.slot(fd).map(|slot| &slot.grant).ok_or(Errno::BADF)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn grant_mut(&mut self, fd: u32) -> Result<&mut Grant, Errno> {
+        let slot = self.slots.get_mut(fd as usize).and_then(Option::as_mut);
+        slot.map(|slot| &mut slot.grant).ok_or(Errno::BADF)
+    }
+
+    /// Gives a number an open file, whatever it had before.
+    pub(crate) fn set(&mut self, fd: u32, file: Arc<OpenFile>, grant: Grant) -> Result<(), Errno> {
+        if fd >= self.limit {
+            return Err(Errno::MFILE);
+        }
+        self.put(fd, Some(Slot { grant, ..Slot::new(file, false) }));
+        Ok(())
+    }
+
+    /// Makes `to`, which must be open, what `fd` was, and closes `fd`.
+    pub(crate) fn renumber(&mut self, fd: u32, to: u32) -> Result<(), Errno> {
+        self.get(to)?;
+        let slot = self.slot(fd).cloned().ok_or(Errno::BADF)?;
+        self.put(fd, None);
+        self.put(to, Some(slot));
+        Ok(())
     }
 
     /// The numbers in use, in order.

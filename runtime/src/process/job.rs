@@ -8,7 +8,7 @@ use abi::{Errno, WaitStatus, Waited};
 use super::pipe::Fifos;
 use super::table::{FIRST, Table};
 use super::wait::block;
-use super::{Fault, KeptState, Pid, Process, Reaping, Turns, WaitFor};
+use super::{Fault, KeptState, Pid, Process, Reaping, Roots, Turns, WaitFor};
 use sqlite_fs::{MemoryBudget, Transaction};
 
 use crate::Error;
@@ -41,6 +41,8 @@ pub(crate) struct Job {
     pub(crate) run: i64,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
+    /// Which files modules of the owner can reach.
+    pub(crate) roots: Roots,
     /// The memories that their processes left.
     pub(crate) reaping: Arc<Reaping>,
     /// Whose turn it is, in a deterministic run.
@@ -66,6 +68,8 @@ pub(crate) struct Outside {
     pub(crate) session: Option<Arc<KeptState>>,
     /// The memories that processes of the sandbox left.
     pub(crate) reaping: Arc<Reaping>,
+    /// Which files modules of the owner can reach.
+    pub(crate) roots: Roots,
 }
 
 /// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
@@ -136,7 +140,7 @@ impl Job {
         random: Random,
         outside: Outside,
     ) -> Arc<Self> {
-        let Outside { tools, run, session, reaping } = outside;
+        let Outside { tools, run, session, reaping, roots } = outside;
         let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
@@ -147,6 +151,7 @@ impl Job {
             tools,
             run,
             session,
+            roots,
             reaping,
             turns,
             fifos: Fifos::default(),

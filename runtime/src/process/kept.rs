@@ -102,7 +102,7 @@ fn enter(
     umask: u32,
     kept: Option<Kept>,
 ) -> Result<(u8, Option<Kept>), Ended> {
-    let entry = prepared.guest.entry;
+    let entry = prepared.entry;
     let (mut store, instance) = match kept {
         None => instantiate(State::new(Arc::clone(job), Arc::clone(process), descriptors, start, umask, prepared))?,
         Some(Kept { mut store, instance }) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use abi::Errno;
 use abi::stat::{S_IFDIR, S_IFIFO, S_IFLNK};
-use sqlite_fs::path::Last;
+use sqlite_fs::path::{Last, Resolved};
 use sqlite_fs::{FsError, Volume as _, VolumeMut as _};
 
 use super::descriptor::{Generated, HeldNode, Object, OpenFile};
@@ -37,15 +37,20 @@ pub(crate) struct Opening {
     pub(crate) nonblocking: bool,
 }
 
+impl Opening {
+    /// How to walk a path for it: `O_CREAT|O_EXCL` is about the name itself and does not follow a link there.
+    pub(crate) fn last(&self) -> Last {
+        match self.follow {
+            _ if self.create && self.exclusive => Last::Entry,
+            true => Last::Follow,
+            false => Last::NoFollow,
+        }
+    }
+}
+
 /// Opens a file by its path.
 pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Result<Arc<OpenFile>, Fault> {
-    let view = &state.job.view;
-    // O_CREAT|O_EXCL is about the name itself: it does not follow a link there.
-    let last = match how.follow {
-        _ if how.create && how.exclusive => Last::Entry,
-        true => Last::Follow,
-        false => Last::NoFollow,
-    };
+    let (view, last) = (&state.job.view, how.last());
     let found = match view.resolve(base, path, last) {
         Err(FsError::NoEntry) if how.create && creates_parents(state) => {
             create_parents(state, base, path)?;
@@ -53,6 +58,12 @@ pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Resul
         }
         found => found?,
     };
+    open_found(state, &found, how)
+}
+
+/// Opens what a walk with [`Opening::last`] found.
+pub(crate) fn open_found(state: &State, found: &Resolved<Node>, how: Opening) -> Result<Arc<OpenFile>, Fault> {
+    let view = &state.job.view;
     let Some((node, _)) = found.node else {
         if !how.create {
             return Err(Errno::NOENT.into());
@@ -63,7 +74,7 @@ pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Resul
         if found.slash {
             return Err(Errno::ISDIR.into());
         }
-        let node = view.create(&found, found.for_new()?, 0o666 & !state.umask, USER)?;
+        let node = view.create(found, found.for_new()?, 0o666 & !state.umask, USER)?;
         return Ok(OpenFile::new(Object::File(HeldNode::new(view, node)), how.read, how.write, how.append));
     };
     if how.create && how.exclusive {
@@ -116,7 +127,9 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
         Some(Thing::Device(device)) => Object::Device(*device),
         Some(_) if how.write => return Err(Errno::ROFS.into()),
         Some(Thing::Text(text)) => Object::Bytes(text.as_bytes().into()),
-        Some(Thing::Program(..) | Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
+        Some(Thing::Program(..) | Thing::Library(_) | Thing::Installed(_) | Thing::Own) => {
+            Object::File(HeldNode::new(view, node))
+        }
         Some(Thing::Process(file)) => Object::Bytes(proc_files::content(state, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None if !how.write && !how.truncate => match view.generate(node)? {

@@ -12,6 +12,7 @@ use super::fault::Exec;
 use super::state::Start;
 use super::{Ended, Fault, Job};
 use crate::host::Prepared;
+use crate::programs;
 use crate::vfs::{ROOT_NODE, TOOL, Thing};
 
 /// Scripts may be interpreted by scripts; Linux stops at the same depth.
@@ -46,6 +47,10 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
                 let args = as_tool(job, name, &args).unwrap_or(args);
                 return started(job, request, (guest, program), args);
             }
+            Some(Thing::Own) => {
+                let prepared = job.view.own_program(node).ok_or(Errno::NOENT)?.clone();
+                return Ok(own(request, prepared, args));
+            }
             Some(_) => return Err(Errno::ACCES.into()),
             None => {}
         }
@@ -57,7 +62,10 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
         let length = job.view.read(node, 0, &mut head)?;
         let head = head.get(..length).unwrap_or_default();
         if let Some(program) = abi::program::named(head) {
-            return started(job, request, original(job, program)?, args);
+            return match original(job, program)? {
+                Original::Guest(program) => started(job, request, program, args),
+                Original::Own(prepared) => Ok(own(request, prepared, args)),
+            };
         }
         let (interpreter, argument) = shebang(head).ok_or(Errno::NOEXEC)?;
         let mut new_args = vec![interpreter.to_vec()];
@@ -78,6 +86,11 @@ fn as_tool(job: &Job, path: &str, args: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     Some(vec![TOOL.into(), name.into(), words.into_bytes()])
 }
 
+// A program that this sandbox alone has.
+fn own(request: &Request, prepared: Prepared, args: Vec<Vec<u8>>) -> (Prepared, Start) {
+    (prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() })
+}
+
 fn started(job: &Job, request: &Request, (guest, program): Program, args: Vec<Vec<u8>>) -> Result<(Prepared, Start), Fault> {
     let paused = job.meter.pause();
     let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
@@ -87,14 +100,23 @@ fn started(job: &Job, request: &Request, (guest, program): Program, args: Vec<Ve
     Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }))
 }
 
+/// What a copied file is a copy of.
+enum Original {
+    Guest(Program),
+    Own(Prepared),
+}
+
 // The program that a copied file names, if this sandbox has it.
-fn original(job: &Job, name: &str) -> Result<Program, Errno> {
-    let path = format!("/usr/bin/{name}");
-    let (node, _) = job.view.find(ROOT_NODE, &path, Last::Follow).map_err(|_| Errno::NOEXEC)?;
-    match job.view.thing(node) {
-        Some(&Thing::Program(guest, program)) => Ok((guest, program)),
-        _ => Err(Errno::NOEXEC),
+fn original(job: &Job, name: &str) -> Result<Original, Errno> {
+    for directory in [programs::DIRECTORY, "/usr/bin"] {
+        let Ok((node, _)) = job.view.find(ROOT_NODE, &format!("{directory}/{name}"), Last::Follow) else { continue };
+        match (job.view.thing(node), job.view.own_program(node)) {
+            (_, Some(prepared)) => return Ok(Original::Own(prepared.clone())),
+            (Some(&Thing::Program(guest, program)), _) => return Ok(Original::Guest((guest, program))),
+            _ => {}
+        }
     }
+    Err(Errno::NOEXEC)
 }
 
 // `#! interpreter [one argument]`, as the kernel reads it.

@@ -16,7 +16,7 @@ pub(super) fn memory(state: &State) {
 
 /// Names the stack limit: the process recursed too deeply.
 pub(super) fn stack(state: &State) {
-    let allowed = match state.prepared.guest.entry {
+    let allowed = match state.prepared.entry {
         Entry::Turn(_) => SCIENTIFIC_STACK,
         Entry::Start(_) | Entry::Status(_) => WASM_STACK,
     };

@@ -13,11 +13,15 @@ use guests::Entry;
 use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::descriptor::Descriptors;
+use super::preopen::preopen;
 use super::reaping::let_go;
 use super::state::{Start, pay_fuel, settle_fuel};
 use super::{Ended, Fault, Job, Pid, Process, State, program, python, report};
 use crate::Error;
-use crate::host::Prepared;
+use crate::host::{Code, Prepared};
+
+/// The exit status of a program that is there and cannot be run, as shells have it.
+const CANNOT_RUN: u8 = 126;
 
 /// A process that is ready to run.
 pub(super) enum Image {
@@ -128,7 +132,7 @@ fn run(image: Image) -> Ended {
         };
         let mut state = store.into_data();
         if apply(&mut state.descriptors, &exec.actions).is_err() {
-            return Ended::Exit(126);
+            return Ended::Exit(CANNOT_RUN);
         }
         state.become_program(exec.start.clone(), exec.prepared.clone());
         ended = match run_program(state) {
@@ -139,15 +143,23 @@ fn run(image: Image) -> Ended {
 }
 
 fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
-    let entry = state.prepared.guest.entry;
-    let (mut store, instance) = instantiate(state)?;
+    let entry = state.prepared.entry;
+    let (mut store, instance) = match &state.prepared.code {
+        Code::Function(function) => return Err(function.run(&state)),
+        Code::Foreign(_) => {
+            let mut state = state;
+            preopen(&mut state).map_err(|_| Ended::Exit(CANNOT_RUN))?;
+            instantiate(state)?
+        }
+        Code::Guest(_) => instantiate(state)?,
+    };
     let ended = call_entry(&mut store, &instance, entry).map_or_else(|ended| ended, Ended::Exit);
     Ok((ended, store))
 }
 
 /// Calls a guest's entry: the status it returns, or why it ends without.
 pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: Entry) -> Result<u8, Ended> {
-    if let (Some(told), Some(memory)) = (store.data().prepared.guest.told, store.data().memory) {
+    if let (Some(told), Some(memory)) = (store.data().prepared.told, store.data().memory) {
         memory.write(&mut *store, told as usize, &[0]).map_err(|_| Ended::HostPanic)?;
     }
     let result = match entry {
@@ -170,7 +182,7 @@ fn call_turn(store: &mut Store<State>, instance: &Instance, name: &str, text: (u
 
 /// Calls the entry of a guest that takes a text, with one.
 pub(super) fn call_with_text(store: &mut Store<State>, instance: &Instance, text: &str) -> Result<u8, Ended> {
-    let result = give(store, instance, text).and_then(|text| match store.data().prepared.guest.entry {
+    let result = give(store, instance, text).and_then(|text| match store.data().prepared.entry {
         Entry::Turn(name) => call_turn(store, instance, name, text),
         Entry::Start(_) | Entry::Status(_) => Err(Ended::HostPanic.into()),
     });
@@ -209,8 +221,8 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
 /// A store with its limits set, and an instance in it: nothing of the guest has run yet (R2).
 pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
     let job = Arc::clone(&state.job);
-    let prepared = state.prepared.clone();
-    let mut store = Store::new(prepared.instance.module().engine(), state);
+    let Some(module) = state.prepared.module().cloned() else { return Err(Ended::HostPanic) };
+    let mut store = Store::new(module.module().engine(), state);
     store.limiter(|state| state);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {
@@ -222,7 +234,7 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
         Ok(UpdateDeadline::Continue(1))
     });
     settle_fuel(store.as_context_mut())?;
-    let instance = match on_own_stack(prepared.instance.instantiate_async(&mut store)) {
+    let instance = match on_own_stack(module.instantiate_async(&mut store)) {
         Ok(instance) => instance,
         Err(error) => return Err(refused(&mut store, &job, &error)),
     };

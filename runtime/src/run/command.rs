@@ -5,8 +5,8 @@ use std::fmt;
 use super::program::Code;
 use super::{ChildOutput, ChildStdin, Program, Surroundings, surroundings};
 use crate::cancel::Cancel;
-use crate::process::CaptureWriter;
 use crate::process::pipe::{PipeReader, pipe};
+use crate::process::{CaptureWriter, Roots};
 
 /// One of a command's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Command {
     pub(crate) last_status: Option<u8>,
     pub(crate) new_python_of: Option<String>,
     pub(crate) rollback_on_failure: bool,
+    pub(crate) roots: Roots,
+    pub(crate) has_only_own_env: bool,
     pub(crate) stdout: CaptureWriter,
     pub(crate) stderr: CaptureWriter,
 }
@@ -81,6 +83,44 @@ impl Command {
         Self::new(Program::Python, words("python3", &args), args)
     }
 
+    /// A program of `/usr/local/bin` ([`Builder::program`](crate::Builder::program), [`Builder::command`](crate::Builder::command))
+    /// with these arguments, without a shell.
+    ///
+    /// ```
+    /// # use std::io::Write;
+    /// # use sandlite_runtime::{Command, Sandbox};
+    /// let sandbox = Sandbox::builder()
+    ///     .command("greet", |call| {
+    ///         writeln!(call.stdout(), "hello {}", call.args()[1]).map_err(|error| error.to_string())?;
+    ///         Ok(3)
+    ///     })
+    ///     .open()?;
+    /// let output = sandbox.run(Command::program("greet", ["you"]))?;
+    /// assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"hello you\n"[..], 3));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn program(name: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let args: Vec<String> = std::iter::once(name.into()).chain(args.into_iter().map(Into::into)).collect();
+        let text = args.split_first().map_or_else(String::new, |(name, rest)| words(name, rest));
+        Self::new(Program::Own, text, args)
+    }
+
+    /// Lets modules of the owner reach only what is below these directories of the sandbox, each under a name of its own, instead of all
+    /// files. No name leads out of them: not `..`, not an absolute path, not a link.
+    #[must_use]
+    pub fn directories(mut self, directories: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
+        self.roots = Roots::Only(directories.into_iter().map(|(name, path)| (name.into(), path.into())).collect());
+        self
+    }
+
+    /// Starts the command with the variables of [`env`](Self::env) alone, without those that every command of a sandbox has.
+    #[must_use]
+    pub fn only_own_env(mut self) -> Self {
+        self.has_only_own_env = true;
+        self
+    }
+
     fn new(program: Program, text: String, args: Vec<String>) -> Self {
         Self {
             program,
@@ -94,6 +134,8 @@ impl Command {
             last_status: None,
             new_python_of: None,
             rollback_on_failure: false,
+            roots: Roots::Whole,
+            has_only_own_env: false,
             stdout: CaptureWriter::default(),
             stderr: CaptureWriter::default(),
         }

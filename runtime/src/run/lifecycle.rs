@@ -11,7 +11,7 @@ use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
-use super::{Command, ExitStatus, Output, Program, set_variable};
+use super::{Command, ExitStatus, Output, Program, Variables, set_variable};
 use crate::clock::{self, GuestClock};
 use crate::defaults::UMASK;
 use crate::history::{self, TURN};
@@ -50,7 +50,9 @@ impl Sandbox {
     /// Only for the host's own trouble: a command that fails, traps or meets a limit is an [`Output`].
     pub fn run(&self, command: Command) -> Result<Output, Error> {
         // Compiling a guest for the first time takes seconds: not of the command's own.
-        self.host.prepared(self.guest_of(command.program.guest()))?;
+        if let Some(guest) = command.program.guest() {
+            self.host.prepared(self.guest_of(guest))?;
+        }
         self.run_as(command, process::find_program)
     }
 
@@ -98,8 +100,13 @@ impl Sandbox {
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let restarted = self.begin_python(&transaction, &command)?;
 
-        let outside =
-            Outside { tools: Arc::clone(&self.tools), run, session: session.clone(), reaping: Arc::clone(&self.reaping) };
+        let outside = Outside {
+            tools: Arc::clone(&self.tools),
+            run,
+            session: session.clone(),
+            reaping: Arc::clone(&self.reaping),
+            roots: command.roots.clone(),
+        };
         let mut ended = self.execute(&mut command, &request, meter, transaction, outside, start)?;
         (ended.output.run, ended.output.restarted) = (run, restarted);
         if command.rollback_on_failure && !ended.output.status.success() {
@@ -266,13 +273,15 @@ impl Sandbox {
 
     fn request(&self, command: &Command) -> Request {
         let cwd = self.cwd_of(command);
-        let mut env = self.env.clone();
-        set_variable(&mut env, "PWD".to_owned(), cwd.to_owned());
+        let mut env = if command.has_only_own_env { Variables::new() } else { self.env.clone() };
+        if !command.has_only_own_env {
+            set_variable(&mut env, "PWD".to_owned(), cwd.to_owned());
+        }
         for (name, value) in &command.surroundings.env {
             set_variable(&mut env, name.clone(), value.clone());
         }
         Request {
-            path: command.program.path().as_bytes().to_vec(),
+            path: command.program.path(&command.args).into_bytes(),
             cwd: cwd.as_bytes().to_vec(),
             args: command.program.args(&command.text, &command.args),
             env: env.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect(),

@@ -1,5 +1,6 @@
 //! Hostile programs against the host: each probe of `guests/probes`, under tight limits.
 
+mod foreign;
 mod fuzz;
 mod storing;
 mod wasi;

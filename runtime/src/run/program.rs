@@ -1,5 +1,7 @@
 //! Which program a command is for, and how it is told its text.
 
+use crate::programs;
+
 /// The program of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -11,6 +13,8 @@ pub(crate) enum Program {
     PythonCode(Code),
     /// `python3`, with arguments alone.
     Python,
+    /// A program that the sandbox alone has; the command's text is its name.
+    Own,
 }
 
 /// How Python runs code (`guests/python/lib/_sandlite_main.py`).
@@ -25,7 +29,11 @@ pub(crate) struct Code {
 impl Program {
     /// Its name in the history.
     pub(crate) fn name(self) -> &'static str {
-        if self.is_python() { "python" } else { "bash" }
+        match self {
+            Self::Own => "program",
+            _ if self.is_python() => "python",
+            _ => "bash",
+        }
     }
 
     /// Whether it is Python.
@@ -33,14 +41,22 @@ impl Program {
         matches!(self, Self::PythonCode(_) | Self::Python)
     }
 
-    /// The guest that it is in.
-    pub(crate) fn guest(self) -> &'static guests::Guest {
-        if self.is_python() { &guests::PYTHON } else { &guests::SHELL }
+    /// The guest that it is in; one that the sandbox alone has is in none.
+    pub(crate) fn guest(self) -> Option<&'static guests::Guest> {
+        match self {
+            Self::Own => None,
+            _ if self.is_python() => Some(&guests::PYTHON),
+            _ => Some(&guests::SHELL),
+        }
     }
 
     /// Its path in the sandbox.
-    pub(crate) fn path(self) -> &'static str {
-        if self.is_python() { "/usr/bin/python3" } else { "/bin/bash" }
+    pub(crate) fn path(self, rest: &[String]) -> String {
+        match (self, rest) {
+            (Self::Own, [name, ..]) => format!("{}/{name}", programs::DIRECTORY),
+            _ if self.is_python() => "/usr/bin/python3".to_owned(),
+            _ => "/bin/bash".to_owned(),
+        }
     }
 
     /// Its arguments, with the name it is called by first.
@@ -50,6 +66,7 @@ impl Program {
             Self::Bash => &["bash"],
             Self::PythonCode(code) => &["python3", code.option(), text],
             Self::Python => &["python3"],
+            Self::Own => &[],
         };
         own.iter().copied().chain(rest.iter().map(String::as_str)).map(|arg| arg.as_bytes().to_vec()).collect()
     }

@@ -11,6 +11,8 @@ use super::Sandbox;
 use super::base::Pin;
 use super::files::Content;
 use super::mount::{self, Mount};
+use super::own::Own;
+use crate::CommandCall;
 use crate::Error;
 use crate::clock;
 use crate::defaults::{ENVIRONMENT, HOME};
@@ -41,6 +43,7 @@ pub struct Builder {
     wait: Option<Duration>,
     read_only: bool,
     tools: Vec<Tool>,
+    own: Own,
     mounts: Vec<Mount>,
     python_idle: Option<Duration>,
     python: Python,
@@ -213,6 +216,45 @@ impl Builder {
         self
     }
 
+    /// Gives the sandbox a program: a module for `wasm32-wasip1`, such as one's own Rust or C. It is `/usr/local/bin/NAME`, works on the
+    /// sandbox's files and is under its limits, as every program is. It is compiled when the sandbox is opened, and once for each machine.
+    ///
+    /// ```no_run
+    /// # use sandlite_runtime::Sandbox;
+    /// let module = std::fs::read("target/wasm32-wasip1/release/count.wasm").unwrap();
+    /// let sandbox = Sandbox::builder().program("count", module).open()?;
+    /// assert!(sandbox.bash("cat /etc/passwd | count --lines")?.status.success());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn program(mut self, name: impl Into<String>, wasm: impl Into<Vec<u8>>) -> Self {
+        self.own.modules.push((name.into(), Some(wasm.into())));
+        self
+    }
+
+    /// Gives the sandbox a program that is installed for this user ([`Host::add_program`], `sandlite guests add FILE.wasm --as NAME`).
+    #[must_use]
+    pub fn installed_program(mut self, name: impl Into<String>) -> Self {
+        self.own.modules.push((name.into(), None));
+        self
+    }
+
+    /// Gives the sandbox a command that is a function of this program: `/usr/local/bin/NAME`, with arguments, standard streams and an
+    /// exit status, in pipelines, below `xargs` and from Python's `subprocess`. Each call is a row of the history. What the function returns
+    /// as an error is printed on its standard error, and its status is then 1.
+    ///
+    /// The function runs on a thread of its own. When the process is killed or its command is over, its streams break and its files are
+    /// refused at once; [`CommandCall::is_over`] says so.
+    #[must_use]
+    pub fn command(
+        mut self,
+        name: impl Into<String>,
+        action: impl Fn(&mut CommandCall) -> Result<u8, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.own.commands.push((name.into(), Arc::new(action)));
+        self
+    }
+
     /// Ends the Python of a session ([`Sandbox::python_in`]) that has had no call for this long; ten minutes unless set.
     #[must_use]
     pub fn python_idle(mut self, idle: Duration) -> Self {
@@ -321,7 +363,7 @@ impl Builder {
     ///
     /// As [`open`](Self::open).
     pub fn open_for(self, command: &Command) -> Result<Sandbox, Error> {
-        self.open_with(Some(command.program.guest()))
+        self.open_with(command.program.guest())
     }
 
     fn open_with(self, guest: Option<&'static guests::Guest>) -> Result<Sandbox, Error> {
@@ -365,6 +407,7 @@ impl Builder {
             patience: Patience::of_sandbox(limits.wall.0),
             alias,
             tools: tools.names(),
+            programs: Arc::new(self.own.prepare(&host)?),
             creates_parents: self.creates_parents,
         };
         let sandbox = Sandbox {

@@ -14,8 +14,8 @@ use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::host::Host;
 use crate::vfs::{
-    CallbackSource, DatabaseSource, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, View, export_tree,
-    import_tree, is_mount_point, mount_path,
+    CallbackSource, DatabaseSource, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, TreeMark, View,
+    bring_back, export_tree, import_tree, is_mount_point, mount_path,
 };
 
 /// A tree of files that a sandbox may see: a directory of the host, another sandbox's database, a past version, or what a function
@@ -355,6 +355,44 @@ impl Sandbox {
         let mounts: Arc<[MountPoint]> = self.scope.mounts.iter().filter(|point| point.path != path).cloned().collect();
         let is_less = mounts.len() < self.scope.mounts.len();
         Ok(is_less.then(|| Self { scope: Scope { mounts, ..self.scope.clone() }, ..self.clone() }))
+    }
+
+    /// Notes what a directory of the sandbox holds now, for [`export_changes`](Self::export_changes).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it does not exist or cannot be read.
+    pub fn mark_tree(&self, guest: &str) -> Result<TreeMark, Error> {
+        TreeMark::new(&self.now()?, guest)
+    }
+
+    /// Brings what changed below a marked directory into the host directory that it was copied from: new and changed files are written,
+    /// removed ones are removed. What did not change is not touched. No link is followed on the host, and links that lead out of the tree
+    /// are left behind and named in the answer.
+    ///
+    /// ```
+    /// # let project = tempfile::tempdir().unwrap();
+    /// # std::fs::write(project.path().join("old"), "1").unwrap();
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.import_tree(project.path(), "/project")?;
+    /// let mark = sandbox.mark_tree("/project")?;
+    /// sandbox.bash("cd /project && mv old new && echo 2 >> new")?;
+    /// sandbox.export_changes(&mark, project.path())?;
+    /// assert_eq!(std::fs::read(project.path().join("new")).unwrap(), b"12\n");
+    /// assert!(!project.path().join("old").exists());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read here or written there; what was brought before it stays.
+    pub fn export_changes(&self, mark: &TreeMark, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
+        let call = Call::new("export_changes", mark.guest(), json!({ "path": mark.guest() }));
+        self.recorder.read_answering(call, || {
+            let copy = bring_back(&self.now()?, mark, host.as_ref())?;
+            let answer = counts(&copy);
+            Ok((copy, answer))
+        })
     }
 
     /// The mount points that are missing; an error now rather than at the first command.

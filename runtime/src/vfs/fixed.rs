@@ -16,6 +16,24 @@ pub(crate) use scientific::Part;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FixedId(u32);
 
+/// Numbers from here on are programs of one sandbox alone, which the view knows.
+const OWN: u32 = 1 << 24;
+
+/// What each of them is.
+static OWN_PROGRAM: Thing = Thing::Own;
+
+impl FixedId {
+    /// The program of a sandbox with this number.
+    pub(super) fn own(number: usize) -> Self {
+        Self(OWN.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+
+    /// Which program of a sandbox it is, if it is one.
+    pub(super) fn own_number(self) -> Option<usize> {
+        self.0.checked_sub(OWN).map(|number| number as usize)
+    }
+}
+
 /// What a node of the fixed world is.
 #[derive(Debug)]
 pub(crate) enum Thing {
@@ -25,6 +43,8 @@ pub(crate) enum Thing {
     Descriptors,
     /// A program that a guest module holds, and its name.
     Program(&'static guests::Guest, &'static str),
+    /// A program that this sandbox alone has: the view knows which.
+    Own,
     /// A device.
     Device(Device),
     /// The controlling terminal, which no process here has.
@@ -81,6 +101,8 @@ pub(crate) enum ProcFile {
 #[derive(Debug)]
 pub(crate) struct Fixed {
     nodes: Vec<(Thing, Option<FixedId>)>,
+    /// `/usr/local/bin`, where programs of one sandbox alone are.
+    local_bin: FixedId,
 }
 
 const OS_RELEASE: &str = "NAME=\"Sandlite\"\nID=sandlite\nPRETTY_NAME=\"Sandlite\"\n";
@@ -100,7 +122,7 @@ impl Fixed {
     }
 
     fn build() -> Self {
-        let mut world = Self { nodes: vec![(Thing::Directory(BTreeMap::new()), None)] };
+        let mut world = Self { nodes: vec![(Thing::Directory(BTreeMap::new()), None)], local_bin: Self::ROOT };
         let usr = world.directory(Self::ROOT, "usr");
         let bin = world.directory(usr, "bin");
         for (program, guest) in guests::programs() {
@@ -111,6 +133,7 @@ impl Fixed {
         }
         world.directory(usr, "lib");
         let local = world.directory(usr, "local");
+        world.local_bin = world.directory(local, "bin");
         let local_lib = world.directory(local, "lib");
         for (name, bytes) in guests::PYTHON_LIBRARY {
             world.add(local_lib, name, Thing::Library(bytes));
@@ -186,12 +209,23 @@ impl Fixed {
 
     /// What a node is.
     pub(crate) fn thing(&self, id: FixedId) -> &Thing {
+        if id.own_number().is_some() {
+            return &OWN_PROGRAM;
+        }
         // Ids are only made by `add`, so the node is there; the root stands in for the impossible.
         self.nodes.get(id.0 as usize).or(self.nodes.first()).map_or(&Thing::Descriptors, |(thing, _)| thing)
     }
 
+    /// The directory of the programs that one sandbox alone has.
+    pub(crate) fn local_bin(&self) -> FixedId {
+        self.local_bin
+    }
+
     /// The directory above; `None` for a child of the sandbox's root.
     pub(crate) fn parent(&self, id: FixedId) -> Option<FixedId> {
+        if id.own_number().is_some() {
+            return Some(self.local_bin);
+        }
         self.nodes.get(id.0 as usize).and_then(|(_, parent)| *parent).filter(|&parent| parent != Self::ROOT)
     }
 
@@ -210,6 +244,7 @@ impl Fixed {
     /// The metadata of a node.
     pub(crate) fn stat(&self, id: FixedId) -> Stat {
         let (mode, size) = match self.thing(id) {
+            Thing::Own => (S_IFREG | 0o755, 0),
             Thing::Directory(_) | Thing::Descriptors => (S_IFDIR | 0o755, 4096),
             Thing::Program(_, name) => (S_IFREG | 0o755, abi::program::file(name).len() as u64),
             Thing::Device(_) | Thing::Standard(_) | Thing::Terminal => (S_IFCHR | 0o666, 0),
@@ -234,7 +269,7 @@ impl Fixed {
                 &program
             }
             Thing::Directory(_) | Thing::Descriptors => return Err(FsError::IsDirectory),
-            Thing::Device(_) | Thing::Terminal | Thing::Standard(_) | Thing::Process(_) | Thing::Link(_) => {
+            Thing::Device(_) | Thing::Terminal | Thing::Standard(_) | Thing::Process(_) | Thing::Link(_) | Thing::Own => {
                 return Err(FsError::Invalid);
             }
         };

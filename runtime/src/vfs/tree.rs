@@ -43,7 +43,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 const SKIPPED_MAX: usize = 1_000;
 
 impl TreeCopy {
-    fn skip(&mut self, path: String) {
+    pub(super) fn skip(&mut self, path: String) {
         if self.skipped.len() < SKIPPED_MAX {
             self.skipped.push(path);
         }
@@ -200,16 +200,16 @@ pub(crate) fn export_tree<R: Rows>(view: &View<R>, guest: &str, host: &Path) -> 
     Ok(copy)
 }
 
-fn unread(path: &str, source: FsError) -> Error {
+pub(super) fn unread(path: &str, source: FsError) -> Error {
     sqlite_fs::Error::Fs { operation: "export", path: path.to_owned(), source }.into()
 }
 
-fn time(nanos: i64) -> SystemTime {
+pub(super) fn time(nanos: i64) -> SystemTime {
     let since_1970 = Duration::from_nanos(nanos.unsigned_abs());
     if nanos < 0 { SystemTime::UNIX_EPOCH - since_1970 } else { SystemTime::UNIX_EPOCH + since_1970 }
 }
 
-fn empty_into<R: Rows>(
+pub(super) fn empty_into<R: Rows>(
     view: &View<R>,
     node: Node,
     file: &mut File,
@@ -230,7 +230,7 @@ fn empty_into<R: Rows>(
 }
 
 // A directory that is there already is used; a link to one is not.
-fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
+pub(super) fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
     match dir.create_dir_with(name, DirBuilder::new().mode(DIRECTORY_MODE)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.symlink_metadata(name)?.is_dir() => Ok(()),
         result => result,
@@ -238,14 +238,14 @@ fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
 }
 
 /// Where a tree goes.
-struct Target<'a> {
+pub(super) struct Target<'a> {
     root: Dir,
     path: &'a Path,
 }
 
 impl<'a> Target<'a> {
     // The path is the embedder's own word: its links are followed.
-    fn open(path: &'a Path) -> Result<Self, Error> {
+    pub(super) fn open(path: &'a Path) -> Result<Self, Error> {
         let open = || {
             match std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), DIRECTORY_MODE).create(path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -256,12 +256,12 @@ impl<'a> Target<'a> {
         Ok(Self { root: open().map_err(|source| Error::HostFile { path: path.to_owned(), source })?, path })
     }
 
-    fn failed(&self, relative: &str, source: io::Error) -> Error {
+    pub(super) fn failed(&self, relative: &str, source: io::Error) -> Error {
         Error::HostFile { path: self.path.join(relative), source }
     }
 
     // No step follows a link.
-    fn descend(&self, relative: &str) -> Result<Dir, Error> {
+    pub(super) fn descend(&self, relative: &str) -> Result<Dir, Error> {
         let names = relative.split('/').filter(|name| !name.is_empty());
         let walk = || names.into_iter().try_fold(self.root.try_clone()?, |at, name| at.open_dir_nofollow(name));
         walk().map_err(|source| self.failed(relative, source))
@@ -270,7 +270,7 @@ impl<'a> Target<'a> {
 
 // Whether a link in a directory so many levels below the top leads to something in the tree, whatever else is a link
 // there: it may go up first, not beyond the top, and then only down.
-fn stays_inside(target: &str, depth: usize) -> bool {
+pub(super) fn stays_inside(target: &str, depth: usize) -> bool {
     if target.starts_with('/') || target.is_empty() {
         return false;
     }

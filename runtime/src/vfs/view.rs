@@ -12,8 +12,10 @@ use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Tra
 use super::mounts::{self, HostId, MountPoint, Mounts, OverlayChanges};
 use super::policy::{self, Operation, Place, Principal};
 use super::source::Patience;
-use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing};
+use super::{ALIAS_NODE, Fixed, FixedId, Node, ROOT_NODE, Thing};
 use crate::defaults::USER;
+use crate::host::Prepared;
+use crate::programs::Programs;
 use crate::{Cancel, Error};
 
 /// Device number of the database's files: any constant that is not the fixed world's.
@@ -42,6 +44,8 @@ pub(crate) struct Scope {
     pub(crate) alias: Option<Arc<str>>,
     /// Functions of the embedding program, which are found beside the program that calls them.
     pub(crate) tools: Arc<[String]>,
+    /// Programs that this sandbox alone has.
+    pub(crate) programs: Arc<Programs>,
     /// Whether redirections, `touch` and `tee` create the directories above their files, as LocalSandbox's shell does.
     pub(crate) creates_parents: bool,
 }
@@ -54,6 +58,7 @@ impl Default for Scope {
             patience: Patience::default(),
             alias: None,
             tools: Arc::from([]),
+            programs: Arc::default(),
             creates_parents: false,
         }
     }
@@ -75,6 +80,7 @@ pub(crate) struct View<R> {
     pub(super) mounts: Option<Box<Mounts>>,
     alias: Option<Arc<str>>,
     tools: Arc<[String]>,
+    programs: Arc<Programs>,
     creates_parents: bool,
     principal: Principal,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
@@ -94,6 +100,7 @@ impl<R: Rows> View<R> {
             mounts,
             alias: scope.alias.clone(),
             tools: Arc::clone(&scope.tools),
+            programs: Arc::clone(&scope.programs),
             creates_parents: scope.creates_parents,
             principal: Principal::Embedder,
             appending: Mutex::new(()),
@@ -127,7 +134,10 @@ impl<R: Rows> View<R> {
     pub(crate) fn attributes(&self, node: Node) -> Result<Stat, FsError> {
         match self.current(node) {
             Node::Row(ino) => self.rows.stat(ino).map(of_row),
-            Node::Fixed(id) => Ok(self.fixed.stat(id)),
+            Node::Fixed(id) => {
+                let stat = self.fixed.stat(id);
+                Ok(self.own_file(id).map_or(stat, |file| Stat { size: file.len() as u64, ..stat }))
+            }
             Node::Host(id) => self.mounts()?.stat(id),
             Node::Descriptor(_) => Err(FsError::NoEntry),
         }
@@ -182,6 +192,35 @@ impl<R: Rows> View<R> {
     /// Whether the program of this name is a function of the embedding program: no other program has the name.
     pub(crate) fn is_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool == name) && guests::programs().all(|(program, _)| program != name)
+    }
+
+    /// The program that this sandbox alone has at a node.
+    pub(crate) fn own_program(&self, node: Node) -> Option<&Prepared> {
+        let Node::Fixed(id) = node else { return None };
+        self.programs.get(id.own_number()?).map(|(_, prepared)| prepared)
+    }
+
+    // What the file of such a program says: a copy of it is the same program, as for all programs.
+    fn own_file(&self, id: FixedId) -> Option<Vec<u8>> {
+        self.programs.get(id.own_number()?).map(|(name, _)| abi::program::file(name))
+    }
+
+    // The names in `/usr/local/bin`, after those that every sandbox has there.
+    fn own_entries(&self, id: FixedId, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        let mut entries = self.fixed.readdir(id, cookie, limit)?;
+        if id != self.fixed.local_bin() {
+            return Ok(entries);
+        }
+        let fixed = self.fixed.readdir(id, 0, usize::MAX)?.len();
+        let skip = usize::try_from(cookie).unwrap_or(usize::MAX).saturating_sub(fixed);
+        let mut names: Vec<&str> = self.programs.names().collect();
+        names.sort_unstable();
+        let numbered = (fixed as u64 + 1..).zip(names).skip(skip).take(limit.saturating_sub(entries.len()));
+        entries.extend(numbered.map(|(cookie, name)| {
+            let id = FixedId::own(self.programs.position(name).unwrap_or(0));
+            Entry { name: name.to_owned(), ino: self.fixed.stat(id).ino, kind: FileType::File, cookie }
+        }));
+        Ok(entries)
     }
 
     /// Whether redirections create the directories above their files.
@@ -306,7 +345,11 @@ impl<R: Rows> Tree for View<R> {
             Node::Fixed(id) => {
                 // A tool is run by the program `tool`, in whose directory it is found.
                 let tool = || self.tools.iter().any(|tool| tool == name).then(|| self.fixed.lookup(id, TOOL)).flatten();
-                self.fixed.lookup(id, name).or_else(tool).ok_or(FsError::NoEntry)
+                let own = || {
+                    let number = (id == self.fixed.local_bin()).then(|| self.programs.position(name)).flatten()?;
+                    Some((Node::Fixed(FixedId::own(number)), FileType::File))
+                };
+                self.fixed.lookup(id, name).or_else(own).or_else(tool).ok_or(FsError::NoEntry)
             }
             Node::Host(id) => self.lookup_lower(id, name),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
@@ -357,7 +400,14 @@ impl<R: Rows> Volume for View<R> {
     fn read(&self, file: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         match self.current(file) {
             Node::Row(ino) => self.rows.read(ino, offset, buffer),
-            Node::Fixed(id) => self.fixed.read(id, offset, buffer),
+            Node::Fixed(id) => match self.own_file(id) {
+                None => self.fixed.read(id, offset, buffer),
+                Some(file) => {
+                    let rest = usize::try_from(offset).ok().and_then(|offset| file.get(offset..)).unwrap_or_default();
+                    buffer.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                    Ok(rest.len().min(buffer.len()))
+                }
+            },
             Node::Host(id) => self.mounts()?.read(id, offset, buffer),
             Node::Descriptor(_) => Err(FsError::Invalid),
         }
@@ -370,7 +420,7 @@ impl<R: Rows> Volume for View<R> {
                 None => self.readdir_rows(ino, cookie, limit),
                 Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
             },
-            Node::Fixed(id) => self.fixed.readdir(id, cookie, limit),
+            Node::Fixed(id) => self.own_entries(id, cookie, limit),
             Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
         }

@@ -228,6 +228,11 @@ const NAMES_PER_STEP: usize = 256;
 /// `fd_readdir`: `.` and `..`, then the names; the last entry is cut where the buffer ends.
 pub(super) fn readdir(call: &mut Call<'_>, fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) -> Result<(), Fault> {
     let node = if is_root(call, fd) { ROOT_NODE } else { file(call, fd)?.directory()? };
+    list(call, node, (buffer, length), cookie, out)
+}
+
+/// Lists a directory into a buffer of the guest.
+pub(super) fn list(call: &mut Call<'_>, node: Node, (buffer, length): (u32, u32), cookie: u64, out: u32) -> Result<(), Fault> {
     let length = length.min(MAX_IO_BYTES);
     call.memory.bytes(buffer, length)?;
     let mut written: u32 = 0;

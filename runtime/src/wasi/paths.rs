@@ -26,7 +26,8 @@ impl PathArgument {
     }
 }
 
-fn last(lookup_flags: u32) -> Last {
+/// What a guest wants done with a link at the end of a path.
+pub(super) fn last(lookup_flags: u32) -> Last {
     if lookup_flags & types::LOOKUP_FOLLOW != 0 { Last::Follow } else { Last::NoFollow }
 }
 
@@ -40,7 +41,7 @@ pub(super) struct OpenFlags {
 }
 
 impl OpenFlags {
-    fn decode(self) -> Opening {
+    pub(super) fn decode(self) -> Opening {
         Opening {
             follow: self.lookup & types::LOOKUP_FOLLOW != 0,
             create: self.open & types::OPEN_CREATE != 0,

@@ -9,7 +9,8 @@ use super::{clocks, door, files, paths, poll, processes, startup, tools};
 use crate::Error;
 use crate::process::{self, Ended, Fault, State};
 
-const WASI: &str = "wasi_snapshot_preview1";
+/// The module that preview1 is imported from.
+pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// Links every import.
 pub(crate) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
@@ -28,11 +29,12 @@ pub(crate) fn scientific_linker(engine: &Engine) -> Result<Linker<State>, Error>
 // One line a function: its name, its parameters as wasm has them, and the call.
 macro_rules! imports {
     ($linker:ident, $module:expr; $($name:literal ($($argument:ident: $kind:ty),*) => |$call:ident| $body:expr;)*) => {
-        $($linker.func_wrap($module, $name, |caller: Caller<'_, State>, $($argument: $kind),*| {
-            enter(caller, |$call| $body)
+        $($linker.func_wrap($module, $name, |caller: wasmtime::Caller<'_, $crate::process::State>, $($argument: $kind),*| {
+            $crate::wasi::call::enter(caller, |$call| $body)
         })?;)*
     };
 }
+pub(super) use imports;
 
 fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     start_and_time(linker)?;
@@ -43,7 +45,8 @@ fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     own(linker)
 }
 
-fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+/// Links what knows nothing of files.
+pub(super) fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     imports! { linker, WASI;
         "args_sizes_get" (count: u32, bytes: u32) => |call| startup::sizes(call, startup::args, count, bytes);
         "args_get" (pointers: u32, buffer: u32) => |call| startup::strings(call, startup::args, pointers, buffer);
@@ -92,7 +95,8 @@ fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn path(fd: u32, pointer: u32, length: u32) -> PathArgument {
+/// A path argument.
+pub(super) fn path(fd: u32, pointer: u32, length: u32) -> PathArgument {
     PathArgument { fd, pointer, length }
 }
 

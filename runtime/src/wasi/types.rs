@@ -74,13 +74,18 @@ pub(super) fn filestat(stat: &Stat) -> [u8; 64] {
     out
 }
 
-/// An `fdstat`.
+/// An `fdstat` of a descriptor through which everything can be opened.
 pub(super) fn fdstat(file_type: u8, flags: u16, rights: u64) -> [u8; 24] {
+    fdstat_with(file_type, flags, rights, RIGHTS_ALL)
+}
+
+/// An `fdstat`.
+pub(super) fn fdstat_with(file_type: u8, flags: u16, rights: u64, inheriting: u64) -> [u8; 24] {
     let mut out = [0; 24];
     out[0] = file_type;
     out[2..4].copy_from_slice(&flags.to_le_bytes());
     out[8..16].copy_from_slice(&rights.to_le_bytes());
-    out[16..24].copy_from_slice(&RIGHTS_ALL.to_le_bytes());
+    out[16..24].copy_from_slice(&inheriting.to_le_bytes());
     out
 }
 

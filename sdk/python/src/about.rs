@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3::prelude::*;
 use runtime::Tool;
 
+use crate::commands::CommandParts;
 use crate::gate;
 use crate::host_tools::{self, ToolParts};
 
@@ -23,12 +24,23 @@ pub(crate) struct About {
     pub(crate) is_read_only: bool,
     /// The functions of Python that its commands may call.
     pub(crate) tools: Arc<[ToolParts]>,
+    /// The functions of Python that are commands.
+    pub(crate) commands: Arc<[CommandParts]>,
 }
 
 impl About {
     /// What is known of a fork in this file.
     pub(crate) fn of_fork(&self, path: Option<PathBuf>) -> Self {
         Self { number: next_number(), path, is_read_only: false, ..self.clone() }
+    }
+
+    /// The commands; none once the interpreter is at its end.
+    pub(crate) fn commands(&self) -> Vec<CommandParts> {
+        if self.commands.is_empty() {
+            return Vec::new();
+        }
+        let made = |py: Python<'_>| self.commands.iter().map(|(name, function)| (name.clone(), function.clone_ref(py))).collect();
+        gate::with_python(made).unwrap_or_default()
     }
 
     /// The tools; none once the interpreter is at its end.

@@ -93,11 +93,22 @@ fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, c
 }
 
 fn called(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, context: &ToolContext) -> PyResult<String> {
+    within(py, sandbox, context, |scope| function.call1(py, (arguments.to_string(), scope)))?.extract(py)
+}
+
+/// Calls a function for a call of the sandbox: meanwhile its code is known to be inside.
+pub(crate) fn within(
+    py: Python<'_>,
+    sandbox: u64,
+    context: &ToolContext,
+    function: impl FnOnce(&Py<ToolScope>) -> PyResult<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    ANY.store(true, Ordering::Relaxed);
     let scope = Py::new(py, ToolScope { sandbox, context: context.clone(), pause: Mutex::new(None) })?;
     let current = current(py)?;
     let token = current.call_method1("set", (&scope,))?;
-    let answer = function.call1(py, (arguments.to_string(), &scope));
+    let answer = function(&scope);
     scope.get().resume();
     current.call_method1("reset", (token,))?;
-    answer?.extract(py)
+    answer
 }

@@ -16,6 +16,7 @@
 )]
 
 mod about;
+mod commands;
 mod engine;
 mod errors;
 mod files;
@@ -49,6 +50,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<sandbox::NativeSandbox>()?;
     module.add_class::<host_tools::ToolScope>()?;
+    module.add_class::<commands::CommandScope>()?;
+    module.add_function(wrap_pyfunction!(commands::with_command, module)?)?;
     module.add_class::<running::Running>()?;
     module.add_class::<task::Task>()?;
     module.add_function(wrap_pyfunction!(files::file_call, module)?)?;

@@ -12,6 +12,7 @@ use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
 use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Limits, Mount, Preset, Sandbox};
 
 use crate::about::{About, next_number};
+use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::operation::{Done, act, json};
@@ -23,7 +24,7 @@ use crate::{errors, fork, trees};
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
 pub(crate) struct NativeSandbox {
     open: Mutex<Option<Sandbox>>,
-    about: About,
+    pub(crate) about: About,
 }
 
 /// A directory of this machine: where it is, where it is seen, whether it can be changed there, whether it may be a sensitive one.
@@ -35,7 +36,7 @@ impl NativeSandbox {
     }
 
     /// The sandbox, for reading: that never waits.
-    fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
         fork::check(py)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
     }
@@ -133,7 +134,7 @@ fn command(
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -151,8 +152,10 @@ impl NativeSandbox {
         read_only: bool,
         wait: Option<f64>,
         limits: Option<String>,
+        own: Option<OwnParts>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
+        let (modules, commands) = own.unwrap_or_default();
         let limits = limits.map(|text| Limits::parse_custom(&text)).transpose();
         let limits = limits.map_err(|error| errors::raise(py, &error.into()))?;
         let wait = wait.map(Duration::try_from_secs_f64).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -162,6 +165,7 @@ impl NativeSandbox {
             preset: preset.to_owned(),
             is_read_only: read_only,
             tools: tools.into(),
+            commands: commands.into(),
         };
         let preset: Preset = preset
             .parse()
@@ -199,6 +203,7 @@ impl NativeSandbox {
             for tool in about.tools() {
                 builder = builder.tool(tool);
             }
+            builder = commands::give(builder, modules, &about);
             if read_only {
                 builder = builder.read_only();
             }
@@ -506,7 +511,7 @@ impl NativeSandbox {
             };
             // Its tools work for it, not for this one.
             let fork = if about.tools.is_empty() { fork } else { fork.with_tools(about.tools())? };
-            Ok(Done::Opened(Box::new((fork, about))))
+            Ok(Done::Opened(Box::new((commands::in_fork(fork, &about)?, about))))
         })
     }
 

@@ -14,6 +14,7 @@ from typing import Any as _Any
 
 from . import _native, errors
 from ._calls import Mount
+from ._commands import CommandCall, CommandFiles
 from ._host_tools import Tool, ToolCall, ToolContext
 from ._native import __version__
 from ._pip import Installation, Package, PackageError
@@ -78,7 +79,9 @@ __all__ = [
     "BusyError",
     "Checkpoint",
     "Chunk",
+    "CommandCall",
     "CommandError",
+    "CommandFiles",
     "Diff",
     "Difference",
     "Edited",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _pip, _process
 from . import _native as native_half
 from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
+from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
 from ._process import AsyncOnOutput, AsyncProcess, AsyncStream
@@ -380,6 +381,8 @@ class AsyncSandbox:
         read_only: bool = False,
         wait: Optional[float] = None,
         limits: Optional[LimitsLike] = None,
+        programs: Optional[Mapping[str, ProgramLike]] = None,
+        commands: Optional[Mapping[str, CommandLike]] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -388,6 +391,8 @@ class AsyncSandbox:
             "read_only": read_only,
             "wait": wait,
             "limits": limits,
+            "programs": programs,
+            "commands": commands,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -415,6 +420,26 @@ class AsyncSandbox:
 
     def __await__(self) -> Generator[Any, None, "AsyncSandbox"]:
         return self.open().__await__()
+
+    def command(self, name: str) -> "Callable[[CommandLike], CommandLike]":
+        """Makes a function a program of the sandbox, for all commands that are started from here on. An ``async`` function runs in the
+        loop of the caller.
+
+        >>> @box.command("greet")
+        ... async def greet(call):
+        ...     print("hello", *call.args[1:], file=call.stdout)
+        >>> (await box.bash("greet you | tr a-z A-Z")).stdout
+        'HELLO YOU\\n'
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+
+        def add(function: CommandLike) -> CommandLike:
+            self._opened = native_half.with_command(self._native, name, wrapped(function, loop))
+            return function
+
+        return add
 
     @property
     def kv(self) -> AsyncKv:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 
 from . import _native, _results
 from ._approval import timed
+from ._commands import CommandLike, ProgramLike, own_parts
 from ._host_tools import Approve, ToolLike, parts
 from ._results import Result
 
@@ -112,9 +113,12 @@ class Opening:
         read_only: bool = False,
         wait: Optional[float] = None,
         limits: Optional[LimitsLike] = None,
+        programs: Optional[Mapping[str, ProgramLike]] = None,
+        commands: Optional[Mapping[str, CommandLike]] = None,
     ) -> None:
         self._temporary: Optional[str] = None
-        self._more = (read_only, wait, None if limits is None else _limits(preset, limits))
+        own = own_parts(programs, commands, loop)
+        self._more = (read_only, wait, None if limits is None else _limits(preset, limits), own)
         mounted = [_mount(mount) for mount in mounts or ()]
         offered = parts(tools, timed(approve, approve_timeout), loop)
         path = snapshot

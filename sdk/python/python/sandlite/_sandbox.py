@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _pip, _process
 from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
+from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
 from ._process import OnOutput, Process, Stream
@@ -333,6 +334,10 @@ class Sandbox:
     command ends. A tool can read the sandbox that called it, as it was before the command; changing it raises
     :class:`~sandlite.errors.BusyError`.
 
+    ``programs`` are modules for ``wasm32-wasip1`` that the sandbox has in ``/usr/local/bin``: bytes, a file of this machine, or ``None``
+    for one that ``sandlite guests add`` installed. ``commands`` are functions that are programs there: each is given a
+    :class:`CommandCall` and returns its exit status; see :meth:`command`.
+
     One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
     number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
     Relative paths start in ``cwd``. Sandboxes do not survive ``os.fork()``: use the start method ``spawn`` of :mod:`multiprocessing`.
@@ -355,6 +360,8 @@ class Sandbox:
         read_only: bool = False,
         wait: Optional[float] = None,
         limits: Optional[LimitsLike] = None,
+        programs: Optional[Mapping[str, ProgramLike]] = None,
+        commands: Optional[Mapping[str, CommandLike]] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -371,6 +378,8 @@ class Sandbox:
             read_only=read_only,
             wait=wait,
             limits=limits,
+            programs=programs,
+            commands=commands,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -382,6 +391,25 @@ class Sandbox:
         made = cls.__new__(cls)
         made._native = native
         return made
+
+    def command(self, name: str) -> "Callable[[CommandLike], CommandLike]":
+        """Makes a function a program of the sandbox, for all commands that are started from here on.
+
+        >>> @box.command("greet")
+        ... def greet(call):
+        ...     print("hello", *call.args[1:], file=call.stdout)
+        >>> box.bash("greet you | tr a-z A-Z").stdout
+        'HELLO YOU\\n'
+
+        The function is given a :class:`CommandCall` and runs on a thread of its own. It returns its exit status, or ``None`` for 0; an
+        exception is printed on standard error, and the status is then 1. Each call is in the history.
+        """
+
+        def add(function: CommandLike) -> CommandLike:
+            self._native = _native.with_command(self._native, name, wrapped(function))
+            return function
+
+        return add
 
     @property
     def kv(self) -> Kv:

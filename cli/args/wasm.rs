@@ -1,0 +1,103 @@
+//! The words of `wasm`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use runtime::{ByteSize, Mount, WallTime};
+
+use super::run::{PythonKind, RunOptions, copied, mounted, variable};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite wasm hello.wasm you                       no files at all
+  sandlite wasm --dir . count.wasm ./data.txt        this directory, to be changed
+  sandlite wasm --dir ./src::/src grep.wasm x /src   under another name
+  sandlite --db agent.db wasm php.wasm /work/a.php   on the files of a sandbox
+
+The module gets the variables of --env and no others. The exit code is its own; 124: time or compute ran out, 137: memory,
+125: Sandlite itself failed.")]
+pub(crate) struct Wasm {
+    /// Give the module a directory of this machine: copied into memory, and what the module changed is brought back
+    #[arg(long, value_name = "HOST[::GUEST]", value_parser = directory)]
+    pub(crate) dir: Vec<(PathBuf, String)>,
+    /// Set a variable for the module
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// The directory of the sandbox to start in
+    #[arg(long, value_name = "DIR", conflicts_with = "dir")]
+    pub(crate) cwd: Option<String>,
+    /// Copy a file of this machine into the sandbox first
+    #[arg(long, value_name = "HOST:GUEST", value_parser = copied, conflicts_with = "dir")]
+    pub(crate) file: Vec<(PathBuf, String)>,
+    /// Show a directory of this machine in the sandbox: read-only, or with changes kept in the sandbox
+    #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted, conflicts_with = "dir")]
+    pub(crate) mount: Vec<Mount>,
+    /// Read the module's standard input from FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// Tighten the wall clock, such as `2s` or `500ms`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<WallTime>,
+    /// Tighten the compute budget, in wasm fuel
+    #[arg(long, value_name = "FUEL")]
+    pub(crate) fuel: Option<u64>,
+    /// Tighten the memory, such as `64MB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<ByteSize>,
+    /// Make the run repeatable: fixed clock, random bytes from this seed
+    #[arg(long, value_name = "SEED")]
+    pub(crate) deterministic: Option<u64>,
+    /// Let the module control the terminal: colours, cursor, title
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// The module, a file of this machine
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) module: PathBuf,
+    /// Its arguments
+    #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
+}
+
+impl Wasm {
+    /// The options that it shares with everything that runs.
+    pub(crate) fn options(&self) -> RunOptions {
+        RunOptions {
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            session: None,
+            file: self.file.clone(),
+            mount: self.mount.clone(),
+            program: Vec::new(),
+            stdin: self.stdin.clone(),
+            python: PythonKind::Core,
+            timeout: self.timeout,
+            fuel: self.fuel,
+            memory: self.memory,
+            rollback_on_fail: false,
+            deterministic: self.deterministic,
+            raw: self.raw,
+        }
+    }
+}
+
+fn directory(text: &str) -> Result<(PathBuf, String), &'static str> {
+    let (host, guest) = text.split_once("::").unwrap_or((text, text));
+    match (host, guest) {
+        ("", _) => Err("missing directory of this machine"),
+        (_, "") => Err("missing name after `::`"),
+        _ => Ok((host.into(), guest.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_has_its_own_name_or_another() {
+        assert_eq!(directory("."), Ok((".".into(), ".".to_owned())));
+        assert_eq!(directory("/tmp/a::/"), Ok(("/tmp/a".into(), "/".to_owned())));
+        assert!(directory("::/").is_err() && directory("a::").is_err());
+    }
+}

@@ -1,0 +1,17 @@
+  ;; Flags of a descriptor are kept and reported; those that nobody knows are refused.
+  (data (i32.const 1024) "file")
+  (func (export "_start")
+    ;; append and sync
+    (call $ok (call $path_open (i32.const 3) (i32.const 0) (i32.const 1024) (i32.const 4) (i32.const 1) (i64.const 0x4a) (i64.const 0)
+      (i32.const 17) (i32.const 8)))
+    (call $ok (call $fd_fdstat_get (call $fd) (i32.const 512)))
+    (call $is (i32.load16_u (i32.const 514)) (i32.const 17))
+    (call $is (i32.load8_u (i32.const 512)) (i32.const 4))
+    (call $ok (call $fd_fdstat_set_flags (call $fd) (i32.const 0)))
+    (call $ok (call $fd_fdstat_get (call $fd) (i32.const 512)))
+    (call $is (i32.load16_u (i32.const 514)) (i32.const 0))
+    (call $is (call $fd_fdstat_set_flags (call $fd) (i32.const 32)) (i32.const 28))
+    (call $is (call $path_open (i32.const 3) (i32.const 0) (i32.const 1024) (i32.const 4) (i32.const 1) (i64.const 0x42) (i64.const 0)
+      (i32.const 64) (i32.const 8)) (i32.const 28))
+    (call $is (call $fd_advise (call $fd) (i64.const 0) (i64.const 0) (i32.const 0)) (i32.const 76))
+    (call $done))

@@ -1,0 +1,177 @@
+//! Modules of the owner: compiled once, kept by what they say, and installed for the user by name.
+//!
+//! Compiling is the owner's act: it happens when a sandbox is opened with a program, or when one is installed. Nothing that a guest does
+//! gets here.
+#![expect(clippy::disallowed_methods, reason = "installed programs are files of this user, beside the compiled ones")]
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use sqlite_fs::NewFile;
+use wasmtime::Engine;
+
+use super::cache::is_private;
+use super::{Code, Host, Prepared, START};
+use crate::Error;
+use crate::programs::{check_name, module};
+use crate::wasi::foreign;
+
+/// How long compiling a module may take.
+const COMPILE_TIME: Duration = Duration::from_secs(300);
+
+/// The directory of installed programs below that of compiled guests.
+const DIRECTORY: &str = "programs";
+
+/// What an installed program's file is called behind its name.
+const SUFFIX: &str = ".wasm";
+
+/// Modules that are ready, by the hash of what they say.
+pub(super) type Compiled = Mutex<HashMap<blake3::Hash, Prepared>>;
+
+/// A program that is installed for this user; see [`Host::add_program`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledProgram {
+    /// Its name.
+    pub name: String,
+    /// Bytes of its module.
+    pub bytes: u64,
+}
+
+impl Host {
+    /// A module of the owner, compiled and linked: from memory, else from the cache, else compiled now.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Program`] if it is not a command of preview1 that can be compiled.
+    pub(crate) fn program(&self, name: &str, wasm: &[u8]) -> Result<Prepared, Error> {
+        let refused = |reason: String| Error::Program { name: name.to_owned(), reason };
+        let hash = blake3::hash(wasm);
+        let lock = || self.0.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prepared) = lock().get(&hash) {
+            return Ok(prepared.clone());
+        }
+        module::check(wasm).map_err(refused)?;
+        let engine = &self.0.engines.ordinary;
+        let file = super::cache::program_name(engine, &hash);
+        let module = match self.0.cache.program(engine, &file) {
+            Some(module) => module,
+            None => {
+                self.tell(&format!("compiling the program {name} for this machine (once)"));
+                let compiled = compile(engine, wasm).map_err(refused)?;
+                self.0.cache.keep_program(engine, &file, &compiled)?
+            }
+        };
+        foreign::check(&module).map_err(refused)?;
+        let linker = foreign::foreign_linker(engine)?;
+        let instance = linker.instantiate_pre(&module).map_err(|error| refused(format!("{error:#}")))?;
+        let prepared = Prepared { code: Code::Foreign(Arc::new(instance)), entry: START, told: None };
+        lock().insert(hash, prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Installs a program for this user and compiles it: a module for `wasm32-wasip1`, which sandboxes can then be given by its name
+    /// ([`Builder::installed_program`](crate::Builder::installed_program)). One of the same name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Program`] if the module is not such a command, [`Error::Invalid`] if the name cannot be a program's, and
+    /// [`Error::Cache`] if there is no place for it.
+    pub fn add_program(&self, name: &str, wasm: &[u8]) -> Result<(), Error> {
+        check_name(name)?;
+        self.program(name, wasm)?;
+        let (directory, trouble) = self.program_directory()?;
+        let write = || -> io::Result<()> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+            if !is_private(&directory) {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            let new = NewFile::beside(&directory.join(format!("{name}{SUFFIX}"))).map_err(io::Error::other)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new.path())?;
+            file.write_all(wasm)?;
+            new.replace().map_err(io::Error::other)
+        };
+        write().map_err(trouble)
+    }
+
+    /// The programs that are installed for this user, by name.
+    #[must_use]
+    pub fn programs(&self) -> Vec<InstalledProgram> {
+        let Ok((directory, _)) = self.program_directory() else { return Vec::new() };
+        if !is_private(&directory) {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let program = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?.strip_suffix(SUFFIX)?.to_owned();
+            let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            check_name(&name).ok().map(|()| InstalledProgram { name, bytes: metadata.len() })
+        };
+        let mut programs: Vec<_> = entries.filter_map(program).collect();
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        programs
+    }
+
+    /// Removes an installed program; false if there is none of this name.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cache`] if it cannot be removed.
+    pub fn remove_program(&self, name: &str) -> Result<bool, Error> {
+        check_name(name)?;
+        let (directory, trouble) = self.program_directory()?;
+        match fs::remove_file(directory.join(format!("{name}{SUFFIX}"))) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(trouble(error)),
+        }
+    }
+
+    /// The module of an installed program.
+    pub(crate) fn installed_program(&self, name: &str) -> Result<Vec<u8>, Error> {
+        check_name(name)?;
+        let missing = || Error::Program { name: name.to_owned(), reason: "it is not installed".to_owned() };
+        let (directory, trouble) = self.program_directory()?;
+        if !is_private(&directory) {
+            return Err(missing());
+        }
+        let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(no_follow).open(directory.join(format!("{name}{SUFFIX}")));
+        let file = match file {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            file => file.map_err(&trouble)?,
+        };
+        let mut wasm = Vec::new();
+        file.take(module::MAX_BYTES as u64 + 1).read_to_end(&mut wasm).map_err(&trouble)?;
+        Ok(wasm)
+    }
+
+    fn program_directory(&self) -> Result<(PathBuf, impl Fn(io::Error) -> Error + use<>), Error> {
+        let nowhere = || Error::Cache { path: PathBuf::new(), source: io::ErrorKind::NotFound.into() };
+        let directory = self.cache_directory().ok_or_else(nowhere)?.join(DIRECTORY);
+        let path = directory.clone();
+        Ok((directory, move |source| Error::Cache { path: path.clone(), source }))
+    }
+}
+
+// The compiler cannot be interrupted: one that takes too long is left alone, and its module is not used.
+fn compile(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, String> {
+    let (done, result) = sync_channel(1);
+    let (engine, wasm) = (engine.clone(), wasm.to_vec());
+    let work = move || {
+        let _ = done.send(engine.precompile_module(&wasm).map_err(|error| format!("{error:#}")));
+    };
+    let builder = thread::Builder::new().name("sandlite compiler".to_owned());
+    builder.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
+    match result.recv_timeout(COMPILE_TIME) {
+        Ok(compiled) => compiled,
+        Err(RecvTimeoutError::Timeout) => Err(format!("compiling it takes longer than {} seconds", COMPILE_TIME.as_secs())),
+        Err(RecvTimeoutError::Disconnected) => Err("the compiler panicked".to_owned()),
+    }
+}

@@ -1,0 +1,66 @@
+//! A program that is a function: it runs outside of the engine and has a process like any other, with descriptors, a place in the
+//! pid table and a row of the history.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::command::{self, Action};
+use crate::history;
+use crate::process::{Ended, Fault, State};
+
+/// A program that is a function.
+pub(crate) struct Function {
+    /// The name that it was given.
+    pub(crate) name: String,
+    /// What it does.
+    pub(crate) work: Work,
+}
+
+/// What it does.
+pub(crate) enum Work {
+    /// Calls a function of the embedding program.
+    Command(Arc<Action>),
+}
+
+impl Function {
+    /// Runs it as the process of this state, to its end.
+    pub(crate) fn run(&self, state: &State) -> Ended {
+        self.recorded(state).unwrap_or_else(|fault| match fault {
+            Fault::End(ended) => ended,
+            Fault::Errno(_) => Ended::Exit(1),
+        })
+    }
+
+    // The row is begun first: a call that is stopped is in the history, without an end.
+    fn recorded(&self, state: &State) -> Result<Ended, Fault> {
+        state.job.meter.count_commands(1)?;
+        let words: Vec<_> = state.args.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        let cwd = String::from_utf8_lossy(&state.cwd);
+        let row = history::begin_own(state.job.view.transaction(), state.job.run, self.kind(), &words, &cwd)
+            .map_err(|_| abi::Errno::IO)?;
+        let (ended, result) = match &self.work {
+            Work::Command(action) => command::run(state, &self.name, action),
+        };
+        let (result, error) = match &ended {
+            Ended::Exit(code) => (merged(result, json!({ "exitCode": code })), None),
+            Ended::Signal(signal) => (result, Some(format!("killed by signal {}", signal.number()))),
+            _ => (result, Some("the command is over".to_owned())),
+        };
+        history::finish_own(state.job.view.transaction(), row, &result, error.as_deref()).map_err(|_| abi::Errno::IO)?;
+        Ok(ended)
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.work {
+            Work::Command(_) => "command",
+        }
+    }
+}
+
+fn merged(mut one: serde_json::Value, other: serde_json::Value) -> serde_json::Value {
+    if let (Some(one), serde_json::Value::Object(other)) = (one.as_object_mut(), other) {
+        one.extend(other);
+    }
+    one
+}

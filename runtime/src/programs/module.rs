@@ -1,0 +1,106 @@
+//! What a module of the owner must be like before it is compiled: a core module, and small enough that compiling it has an end.
+//!
+//! A compiler's time and memory grow faster than the length of a function, so both are bounded by the longest one (T-DOS-03).
+
+/// Largest module.
+pub(crate) const MAX_BYTES: usize = 256 << 20;
+
+/// Longest function, as engines of browsers have it.
+const MAX_FUNCTION_BYTES: u32 = 7_654_321;
+
+/// Most functions, as engines of browsers have it.
+const MAX_FUNCTIONS: u32 = 1_000_000;
+
+/// How a module begins.
+const MAGIC: &[u8] = b"\0asm";
+/// The version of core modules, and that of components.
+const CORE: [u8; 4] = [1, 0, 0, 0];
+const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
+
+/// The section that has the functions' code.
+const CODE_SECTION: u8 = 10;
+
+/// Checks a module before it is compiled.
+///
+/// # Errors
+///
+/// Returns why it is refused.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("it has {} bytes, and {MAX_BYTES} are allowed", bytes.len()));
+    }
+    let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a WebAssembly module")?;
+    let (version, mut rest) = rest.split_first_chunk::<4>().ok_or("it is not a WebAssembly module")?;
+    match *version {
+        CORE => {}
+        COMPONENT => return Err("it is a component: only core modules for `wasm32-wasip1` are supported".to_owned()),
+        _ => return Err("its version of WebAssembly is unknown".to_owned()),
+    }
+    // What is broken in another way is the compiler's to report.
+    while let Some((section, after)) = rest.split_first() {
+        let Some((length, after)) = number(after) else { return Ok(()) };
+        let Some((body, after)) = after.split_at_checked(length as usize) else { return Ok(()) };
+        if *section == CODE_SECTION {
+            return check_code(body);
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+fn check_code(body: &[u8]) -> Result<(), String> {
+    let Some((count, mut rest)) = number(body) else { return Ok(()) };
+    if count > MAX_FUNCTIONS {
+        return Err(format!("it has {count} functions, and {MAX_FUNCTIONS} are allowed"));
+    }
+    while let Some((length, after)) = number(rest) {
+        if length > MAX_FUNCTION_BYTES {
+            return Err(format!("one of its functions has {length} bytes, and {MAX_FUNCTION_BYTES} are allowed"));
+        }
+        let Some(after) = after.get(length as usize..) else { break };
+        rest = after;
+    }
+    Ok(())
+}
+
+// An unsigned number in LEB128, and what follows it.
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let mut value: u64 = 0;
+    for (index, byte) in bytes.iter().enumerate().take(5) {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((u32::try_from(value).ok()?, bytes.get(index + 1..)?));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_error(bytes: &[u8], expected: &str) {
+        assert_eq!(check(bytes).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn only_core_modules_of_bounded_functions_are_compiled() {
+        assert_eq!(check(&wat::parse_str("(module (func (export \"_start\")))").unwrap()), Ok(()));
+        check_error(b"#!/bin/sh\n", "it is not a WebAssembly module");
+        check_error(b"\0as", "it is not a WebAssembly module");
+        check_error(b"\0asm\x0d\0\x01\0", "it is a component: only core modules for `wasm32-wasip1` are supported");
+        check_error(b"\0asm\x02\0\0\0", "its version of WebAssembly is unknown");
+        let mut long = b"\0asm\x01\0\0\0".to_vec();
+        // A code section of one function with 8 388 607 bytes.
+        long.extend([10, 5, 1, 0xff, 0xff, 0xff, 0x03]);
+        check_error(&long, "one of its functions has 8388607 bytes, and 7654321 are allowed");
+    }
+
+    #[test]
+    fn a_broken_module_is_left_to_the_compiler() {
+        for end in 8..60 {
+            let bytes = wat::parse_str("(module (func (export \"_start\") nop nop) (memory 1) (data \"x\"))").unwrap();
+            assert_eq!(check(bytes.get(..end).unwrap_or(&bytes)), Ok(()), "{end}");
+        }
+    }
+}

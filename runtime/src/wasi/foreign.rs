@@ -1,0 +1,198 @@
+//! Preview1 for modules of the owner, to the letter: rights, directories that are open from the start, paths that stay below the
+//! directory they begin in.
+//!
+//! Our own guests have the functions beside this folder, which know one root at descriptor 3 and no rights. A module of the owner gets
+//! these instead, and nothing of `guests/abi`.
+
+mod files;
+mod paths;
+pub(crate) mod rights;
+
+use abi::Errno;
+use wasmtime::{Engine, Linker, Module};
+
+use super::paths::OpenFlags;
+use super::register::{WASI, imports, path, start_and_time};
+use crate::Error;
+use crate::process::{Fault, State};
+
+/// Names that an error lists.
+const MISSING_SHOWN: usize = 8;
+
+/// `notsock`, for which no guest of ours has a use.
+const NOT_SOCKET: u16 = 57;
+
+/// Every function of preview1.
+pub(super) const PREVIEW1: [&str; 46] = [
+    "args_get",
+    "args_sizes_get",
+    "clock_res_get",
+    "clock_time_get",
+    "environ_get",
+    "environ_sizes_get",
+    "fd_advise",
+    "fd_allocate",
+    "fd_close",
+    "fd_datasync",
+    "fd_fdstat_get",
+    "fd_fdstat_set_flags",
+    "fd_fdstat_set_rights",
+    "fd_filestat_get",
+    "fd_filestat_set_size",
+    "fd_filestat_set_times",
+    "fd_pread",
+    "fd_prestat_dir_name",
+    "fd_prestat_get",
+    "fd_pwrite",
+    "fd_read",
+    "fd_readdir",
+    "fd_renumber",
+    "fd_seek",
+    "fd_sync",
+    "fd_tell",
+    "fd_write",
+    "path_create_directory",
+    "path_filestat_get",
+    "path_filestat_set_times",
+    "path_link",
+    "path_open",
+    "path_readlink",
+    "path_remove_directory",
+    "path_rename",
+    "path_symlink",
+    "path_unlink_file",
+    "poll_oneoff",
+    "proc_exit",
+    "proc_raise",
+    "random_get",
+    "sched_yield",
+    "sock_accept",
+    "sock_recv",
+    "sock_send",
+    "sock_shutdown",
+];
+
+/// Links preview1 and nothing else.
+pub(crate) fn foreign_linker(engine: &Engine) -> Result<Linker<State>, Error> {
+    let mut linker = Linker::new(engine);
+    register(&mut linker).map_err(Error::engine("registering host functions"))?;
+    Ok(linker)
+}
+
+/// Checks that a module is a command of preview1.
+///
+/// # Errors
+///
+/// Returns what it lacks, or the imports that are not part of preview1.
+pub(crate) fn check(module: &Module) -> Result<(), String> {
+    let is_known = |import: &wasmtime::ImportType<'_>| import.module() == WASI && PREVIEW1.contains(&import.name());
+    let unknown: Vec<String> = module
+        .imports()
+        .filter(|import| !is_known(import))
+        .map(|import| format!("`{}.{}`", import.module(), import.name()))
+        .collect();
+    if !unknown.is_empty() {
+        let more = unknown.len().saturating_sub(MISSING_SHOWN);
+        let listed = unknown.into_iter().take(MISSING_SHOWN).collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        return Err(format!("unknown imports {listed}{more}: only `{WASI}` is provided"));
+    }
+    match (module.get_export("_start"), module.get_export("memory")) {
+        (Some(start), _) if start.func().is_none() => Err("its export `_start` is not a function".to_owned()),
+        (None, _) => Err("missing export `_start`: it is a library, not a command".to_owned()),
+        (_, None) => Err("missing export `memory`".to_owned()),
+        (_, Some(memory)) if memory.memory().is_none() => Err("its export `memory` is not a memory".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    start_and_time(linker)?;
+    descriptors(linker)?;
+    names(linker)?;
+    sockets(linker)
+}
+
+fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "fd_advise" (fd: u32, _offset: u64, _length: u64, advice: u32) => |call| files::advise(call, fd, advice);
+        "fd_allocate" (fd: u32, offset: u64, length: u64) => |call| files::allocate(call, fd, offset, length);
+        "fd_close" (fd: u32) => |call| call.state.descriptors.close(fd).map_err(Fault::from);
+        "fd_datasync" (fd: u32) => |call| files::sync(call, fd, rights::FD_DATASYNC);
+        "fd_sync" (fd: u32) => |call| files::sync(call, fd, rights::FD_SYNC);
+        "fd_fdstat_get" (fd: u32, out: u32) => |call| files::fdstat(call, fd, out);
+        "fd_fdstat_set_flags" (fd: u32, flags: u32) => |call| files::set_flags(call, fd, flags);
+        "fd_fdstat_set_rights" (fd: u32, base: u64, inheriting: u64) => |call| files::set_rights(call, fd, base, inheriting);
+        "fd_filestat_get" (fd: u32, out: u32) => |call| files::filestat(call, fd, out);
+        "fd_filestat_set_size" (fd: u32, size: u64) => |call| files::set_size(call, fd, size);
+        "fd_filestat_set_times" (fd: u32, atime: u64, mtime: u64, flags: u32) => |call| files::set_times(call, fd, atime, mtime, flags);
+        "fd_pread" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::read(call, fd, buffers, count, Some(offset), out);
+        "fd_pwrite" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::write(call, fd, buffers, count, Some(offset), out);
+        "fd_read" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::read(call, fd, buffers, count, None, out);
+        "fd_write" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::write(call, fd, buffers, count, None, out);
+        "fd_prestat_get" (fd: u32, out: u32) => |call| files::prestat(call, fd, out);
+        "fd_prestat_dir_name" (fd: u32, buffer: u32, length: u32) => |call| files::prestat_name(call, fd, buffer, length);
+        "fd_readdir" (fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) => |call| files::readdir(call, fd, buffer, length, cookie, out);
+        "fd_renumber" (fd: u32, to: u32) => |call| call.state.descriptors.renumber(fd, to).map_err(Fault::from);
+        "fd_seek" (fd: u32, offset: i64, whence: u32, out: u32) => |call| files::seek(call, fd, offset, whence, out);
+        "fd_tell" (fd: u32, out: u32) => |call| files::tell(call, fd, out);
+    }
+    Ok(())
+}
+
+fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "path_create_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::create_directory(call, path(fd, pointer, length));
+        "path_remove_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::remove_directory(call, path(fd, pointer, length));
+        "path_unlink_file" (fd: u32, pointer: u32, length: u32) => |call| paths::unlink(call, path(fd, pointer, length));
+        "path_filestat_get" (fd: u32, lookup: u32, pointer: u32, length: u32, out: u32) => |call| paths::filestat(call, path(fd, pointer, length), lookup, out);
+        "path_filestat_set_times" (fd: u32, lookup: u32, pointer: u32, length: u32, atime: u64, mtime: u64, flags: u32) => |call| paths::set_times(call, path(fd, pointer, length), lookup, [atime, mtime], flags);
+        "path_link" (old_fd: u32, lookup: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::link(call, lookup, path(old_fd, old, old_length), path(new_fd, new, new_length));
+        "path_rename" (old_fd: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::rename(call, path(old_fd, old, old_length), path(new_fd, new, new_length));
+        "path_symlink" (target: u32, target_length: u32, fd: u32, pointer: u32, length: u32) => |call| paths::symlink(call, (target, target_length), path(fd, pointer, length));
+        "path_readlink" (fd: u32, pointer: u32, length: u32, buffer: u32, capacity: u32, out: u32) => |call| paths::readlink(call, path(fd, pointer, length), buffer, capacity, out);
+        "path_open" (fd: u32, lookup: u32, pointer: u32, length: u32, open: u32, rights: u64, inheriting: u64, flags: u32, out: u32) => |call| paths::open(call, path(fd, pointer, length), OpenFlags { lookup, open, rights, fd: flags }, inheriting, out);
+    }
+    Ok(())
+}
+
+// There is no network, and no descriptor is a socket (T-ISO-05).
+fn sockets(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    imports! { linker, WASI;
+        "sock_accept" (fd: u32, _flags: u32, _out: u32) => |call| no_socket(call, fd);
+        "sock_recv" (fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32, _out_flags: u32) => |call| no_socket(call, fd);
+        "sock_send" (fd: u32, _data: u32, _count: u32, _flags: u32, _out: u32) => |call| no_socket(call, fd);
+        "sock_shutdown" (fd: u32, _how: u32) => |call| no_socket(call, fd);
+    }
+    Ok(())
+}
+
+fn no_socket(call: &super::call::Call<'_>, fd: u32) -> Result<(), Fault> {
+    call.state.descriptors.get(fd)?;
+    Err(Errno::from_raw(NOT_SOCKET).unwrap_or(Errno::NOTSUP).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::register::tests::PREVIEW1 as SIGNATURES;
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn every_function_of_preview1_is_linked() {
+        let known: Vec<&str> = SIGNATURES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(known, PREVIEW1);
+        let host = Host::builder().build().unwrap();
+        let linker = foreign_linker(host.engine()).unwrap();
+        let mut imports = String::new();
+        for (name, parameters) in SIGNATURES {
+            let kinds: String = parameters.chars().map(|kind| if kind == 'l' { " i64" } else { " i32" }).collect();
+            let result = if name == "proc_exit" { "" } else { "(result i32)" };
+            imports.push_str(&format!("(import \"{WASI}\" \"{name}\" (func (param{kinds}) {result}))"));
+        }
+        let text = format!("(module {imports} (memory (export \"memory\") 1) (func (export \"_start\")))");
+        let module = Module::new(host.engine(), wat::parse_str(text).unwrap()).unwrap();
+        assert_eq!(check(&module), Ok(()));
+        assert!(linker.instantiate_pre(&module).is_ok());
+    }
+}

@@ -1,0 +1,198 @@
+"""Programs of the owner: modules for ``wasm32-wasip1``, and functions of Python as commands of the sandbox."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Union
+
+from ._host_tools import _awaited
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from . import _native
+
+#: A module: its bytes, the file that has it, or ``None`` for one that ``sandlite guests add`` installed.
+ProgramLike = Union[bytes, str, "os.PathLike[str]", None]
+
+
+class _Input(io.RawIOBase):
+    """Standard input of a command."""
+
+    def __init__(self, native: "_native.CommandScope") -> None:
+        self._native = native
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._native.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Output(io.RawIOBase):
+    """Standard output or standard error of a command."""
+
+    def __init__(self, native: "_native.CommandScope", stream: int) -> None:
+        self._native = native
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        self._native.write(self._stream, content)
+        return len(content)
+
+
+class CommandFiles:
+    """The files of the run that calls a command, with what it has changed so far. What is written becomes part of the run. Relative
+    paths start in the directory of the call."""
+
+    def __init__(self, native: "_native.CommandScope") -> None:
+        self._native = native
+
+    def _look(self, verb: str, path: str) -> Any:
+        seen = self._native.look(verb, self._native.path(path))
+        if seen is None:
+            raise BrokenPipeError("the command is over")
+        return seen
+
+    def _change(self, verb: str, path: str, content: bytes = b"") -> None:
+        self._native.change(verb, self._native.path(path), content)
+
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a file."""
+        content: bytes = self._look("read", path)
+        return content
+
+    def read_file(self, path: str) -> str:
+        """The text of a file; what is not UTF-8 is replaced."""
+        return self.read_bytes(path).decode("utf-8", "replace")
+
+    def exists(self, path: str) -> bool:
+        """Whether a path leads somewhere."""
+        return bool(self._look("exists", path))
+
+    def list_files(self, path: str = ".") -> "list[str]":
+        """The names in a directory, sorted."""
+        import json
+
+        names: list[str] = json.loads(self._look("names", path))
+        return names
+
+    def write_file(self, path: str, content: Union[str, bytes]) -> None:
+        """Writes a file, created if it does not exist."""
+        self._change("write", path, content.encode() if isinstance(content, str) else bytes(content))
+
+    def append(self, path: str, content: Union[str, bytes]) -> None:
+        """Adds to the end of a file."""
+        self._change("append", path, content.encode() if isinstance(content, str) else bytes(content))
+
+    def mkdir(self, path: str) -> None:
+        """Creates a directory, and those above it."""
+        self._change("make_directory", path)
+
+    def remove(self, path: str) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        self._change("remove", path)
+
+
+class CommandCall:
+    """One call of a command: its arguments, its standard streams, and the files of the run that called it.
+
+    >>> def shout(call: CommandCall) -> None:
+    ...     for line in call.stdin:
+    ...         call.stdout.write(line.upper())
+
+    ``stdin``, ``stdout`` and ``stderr`` are text, as those of :mod:`sys` are; their ``buffer`` is for bytes. What a function prints is
+    seen at the latest when it returns; ``flush()`` shows it at once. Once the process is killed or its command is over,
+    :attr:`is_cancelled` is true and every stream raises :class:`BrokenPipeError`.
+    """
+
+    def __init__(self, native: "_native.CommandScope") -> None:
+        self._native = native
+        #: The words of the command line; the first is the command's name.
+        self.args: "list[str]" = native.args
+        #: The environment.
+        self.env: "dict[str, str]" = dict(native.env)
+        #: The directory it was started in.
+        self.cwd: str = native.cwd
+        #: The number in the history of the run that it is part of.
+        self.run: int = native.run
+        self.stdin = io.TextIOWrapper(io.BufferedReader(_Input(native)), encoding="utf-8", errors="surrogateescape")
+        self.stdout = io.TextIOWrapper(io.BufferedWriter(_Output(native, 1)), encoding="utf-8", errors="surrogateescape")
+        self.stderr = io.TextIOWrapper(
+            io.BufferedWriter(_Output(native, 2)), encoding="utf-8", errors="surrogateescape", line_buffering=True
+        )
+        #: The files of the run.
+        self.files = CommandFiles(native)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the process was ended: nobody reads what it writes any more."""
+        return self._native.is_over()
+
+    def _finish(self) -> None:
+        """Writes what is still in a buffer; nothing is kept for later."""
+        try:
+            for stream in (self.stdout, self.stderr):
+                stream.flush()
+        finally:
+            # A stream that is broken would complain once more when it is collected.
+            for stream in (self.stdout, self.stderr):
+                stream.detach().detach()
+
+
+CommandLike = Callable[[CommandCall], Any]
+
+
+def status_of(returned: Any) -> int:
+    """The exit status that a command's function means."""
+    if returned is None or returned is True:
+        return 0
+    if returned is False:
+        return 1
+    if isinstance(returned, int):
+        return returned & 0xFF
+    raise TypeError(f"a command must return its exit status or None, not {type(returned).__name__}")
+
+
+def wrapped(function: CommandLike, loop: Optional["asyncio.AbstractEventLoop"] = None) -> "Callable[[_native.CommandScope], int]":
+    """The function as the native half calls it; an ``async`` one runs in ``loop``, or in a loop of its own."""
+
+    def run(native: "_native.CommandScope") -> int:
+        call = CommandCall(native)
+        try:
+            returned = _awaited(function(call), loop)
+        except SystemExit as error:
+            if error.code is not None and not isinstance(error.code, int):
+                call.stderr.write(f"{error.code}\n")
+                returned = 1
+            else:
+                returned = error.code
+        finally:
+            call._finish()
+        return status_of(returned)
+
+    return run
+
+
+def own_parts(
+    programs: Optional[Mapping[str, ProgramLike]],
+    commands: Optional[Mapping[str, CommandLike]],
+    loop: Optional["asyncio.AbstractEventLoop"],
+) -> Any:
+    """The programs as the native half takes them."""
+    modules = [(name, _module(program)) for name, program in (programs or {}).items()]
+    return modules, [(name, wrapped(function, loop)) for name, function in (commands or {}).items()]
+
+
+def _module(program: ProgramLike) -> Optional[bytes]:
+    if program is None or isinstance(program, (bytes, bytearray)):
+        return None if program is None else bytes(program)
+    with open(program, "rb") as file:
+        return file.read()
