@@ -3,6 +3,7 @@
 mod files;
 mod limits;
 mod run;
+mod skill;
 mod versions;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
+pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
@@ -122,6 +124,8 @@ pub(crate) enum Verb {
     Checkpoints,
     /// Drop old versions
     Prune(Prune),
+    /// Keep, check and run skills: packages that an agent can find, read and run
+    Skill(Skill),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

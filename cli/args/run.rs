@@ -129,7 +129,7 @@ impl From<PythonKind> for runtime::Python {
     }
 }
 
-fn variable(text: &str) -> Result<(String, String), &'static str> {
+pub(super) fn variable(text: &str) -> Result<(String, String), &'static str> {
     match text.split_once('=') {
         None => Err("missing `=` between name and value"),
         Some(("", _)) => Err("missing name before `=`"),

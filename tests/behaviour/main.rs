@@ -10,6 +10,7 @@ mod limits;
 mod mounts;
 mod processes;
 mod sessions;
+mod skills;
 mod snapshot;
 mod versions;
 mod ways;
