@@ -3,6 +3,7 @@
 mod files;
 mod limits;
 mod run;
+mod skill;
 mod versions;
 mod wasm;
 
@@ -16,6 +17,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
+pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
 pub(crate) use wasm::Wasm;
 
@@ -126,6 +128,8 @@ pub(crate) enum Verb {
     Checkpoints,
     /// Drop old versions
     Prune(Prune),
+    /// Keep, check and run skills: packages that an agent can find, read and run
+    Skill(Skill),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

@@ -22,6 +22,7 @@ mod pip;
 mod presets;
 mod python;
 pub(crate) mod run;
+pub(crate) mod skill;
 mod versions;
 mod wasm;
 
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Checkpoint(checkpoint) => versions::checkpoint(global, checkpoint, printer),
         Verb::Checkpoints => versions::checkpoints(global, printer),
         Verb::Prune(prune) => versions::prune(global, prune, printer),
+        Verb::Skill(skill) => skill::run(global, skill, printer),
         Verb::Export(export) => export::run(global, export, printer),
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),

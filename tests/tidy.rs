@@ -143,13 +143,14 @@ fn nothing_is_left_unfinished_or_switched_off() {
 
 /// The roots of our own crates that run on the host, and the lints that each of them switches on. Cargo has one table of lints for a
 /// workspace, without a word for "but not in tests, and not in guests": so each root has the list, and this test keeps them alike.
-const HOST_ROOTS: [&str; 7] = [
+const HOST_ROOTS: [&str; 8] = [
     "cli/lib.rs",
     "presets/bench/src/lib.rs",
     "presets/src/lib.rs",
     "runtime/src/lib.rs",
     "sdk/python/src/lib.rs",
     "server/src/lib.rs",
+    "skills/src/lib.rs",
     "sqlite-fs/src/lib.rs",
 ];
 const HOST_LINTS: [&str; 6] =
@@ -243,11 +244,12 @@ fn a_statement_that_changes_a_guarded_table_is_found() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 18] = [
-    ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server"]),
+const DIRECTIONS: [(&str, &[&str]); 19] = [
+    ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server", "sandlite-skills"]),
     ("sandlite-bench", &["sandlite-runtime"]),
-    ("sandlite-server", &["sandlite-runtime"]),
-    ("sandlite-python", &["sandlite", "sandlite-runtime"]),
+    ("sandlite-server", &["sandlite-runtime", "sandlite-skills"]),
+    ("sandlite-python", &["sandlite", "sandlite-runtime", "sandlite-skills"]),
+    ("sandlite-skills", &["sandlite-runtime", "sandlite-zip"]),
     (
         "sandlite-runtime",
         &[

@@ -101,8 +101,8 @@ fn file_name(file: &str) -> String {
     Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-// Wheels through the machine's own pip.
-fn fetch(words: &[String]) -> anyhow::Result<Fetched> {
+/// Wheels through the machine's own pip.
+pub(super) fn fetch(words: &[String]) -> anyhow::Result<Fetched> {
     let directory = tempfile::tempdir().context("cannot create a directory for the download")?;
     if let Err(stderr) = host_pip::run(words, directory.path(), WITHOUT_PIP)? {
         return Ok(Err(stderr));

@@ -65,6 +65,12 @@ pub enum Permission {
     ReadHistory,
     /// Copy whole sandboxes.
     Snapshots,
+    /// Look at skills.
+    ReadSkills,
+    /// Run skills.
+    RunSkills,
+    /// Change the catalog of skills.
+    WriteSkills,
 }
 
 /// Who is offered an action.

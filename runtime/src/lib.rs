@@ -66,6 +66,6 @@ pub use session::{PythonSession, Session};
 pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
-pub use tools::{Tool, ToolContext, ToolPause};
+pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
 pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

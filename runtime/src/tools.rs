@@ -18,6 +18,8 @@ use crate::{Error, RunningFiles};
 use schema::Schema;
 use words::Asked;
 
+pub use schema::JsonSchema;
+
 /// Longest name of a tool.
 const MAX_NAME_BYTES: usize = 64;
 

@@ -11,6 +11,7 @@ mod mounts;
 mod processes;
 mod programs;
 mod sessions;
+mod skills;
 mod snapshot;
 mod versions;
 mod ways;

@@ -58,15 +58,52 @@ pub(super) struct Schema {
     patterns: HashMap<String, Regex>,
 }
 
-/// Reads a schema; the complaint says what is wrong with it.
+/// Reads the schema of a tool's arguments; the complaint says what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Schema, String> {
     let root: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    let schema = understood(root)?;
+    match schema.root.get("type") {
+        None => Ok(schema),
+        Some(kind) if kind == "object" => Ok(schema),
+        Some(_) => Err("arguments are an object, so its `type` must be \"object\"".to_owned()),
+    }
+}
+
+fn understood(root: Value) -> Result<Schema, String> {
     let mut patterns = HashMap::new();
     check_schema(&root, &root, &mut patterns)?;
-    match root.get("type") {
-        None => Ok(Schema { root, patterns }),
-        Some(kind) if kind == "object" => Ok(Schema { root, patterns }),
-        Some(_) => Err("arguments are an object, so its `type` must be \"object\"".to_owned()),
+    Ok(Schema { root, patterns })
+}
+
+/// A JSON schema (draft 2020-12) whose keywords are all checked, for values that come from outside.
+///
+/// ```
+/// use sandlite_runtime::JsonSchema;
+/// let schema = JsonSchema::parse(&serde_json::json!({ "properties": { "n": { "type": "integer" } } }))?;
+/// assert_eq!(schema.check(&serde_json::json!({ "n": 1 })), Ok(()));
+/// assert_eq!(schema.check(&serde_json::json!({ "n": "1" })).unwrap_err(), "`n` must be of type integer, not string");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug)]
+pub struct JsonSchema(Schema);
+
+impl JsonSchema {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with it, such as an unsupported keyword.
+    pub fn parse(schema: &Value) -> Result<Self, String> {
+        understood(schema.clone()).map(Self)
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the value, with its place in it.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        check(&self.0, value)
     }
 }
 

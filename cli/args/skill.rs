@@ -1,0 +1,178 @@
+//! The words of `skill`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use skills::Template;
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite skill new word-counter                             a skill that runs, to start from
+  sandlite skill lint word-counter --security                 every finding, with file, line and remedy
+  sandlite skill push word-counter                            keep it in the catalog
+  sandlite skill run word-counter --input '{\"text\": \"a b\"}'   JSON in, JSON out
+  sandlite skill add git:../skills//pdf@v2                    from a directory of a git repository")]
+pub(crate) struct Skill {
+    /// The catalog's directory, or the file of a sandbox that holds one [default: $SANDLITE_SKILLS, else the user's own]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) skills: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) verb: SkillVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillVerb {
+    /// Keep a version of a skill in the catalog
+    Push(SkillPush),
+    /// Push the skills of a git repository of this machine
+    Add(SkillAdd),
+    /// List the skills
+    List {
+        /// List only skills whose name or description contains TEXT
+        #[arg(value_name = "TEXT")]
+        search: Option<String>,
+    },
+    /// Show a skill
+    Show {
+        /// NAME, or NAME@VERSION
+        #[arg(value_name = "SKILL")]
+        name: String,
+        /// Print its instructions alone
+        #[arg(long)]
+        instructions: bool,
+    },
+    /// List a skill's files, or print one
+    Files {
+        /// NAME, or NAME@VERSION
+        #[arg(value_name = "SKILL")]
+        name: String,
+        /// The path of a file to print
+        path: Option<String>,
+    },
+    /// Compare two versions of a skill; exits with 1 if they differ
+    Diff {
+        /// NAME@VERSION
+        #[arg(value_name = "SKILL")]
+        from: String,
+        /// VERSION, or NAME@VERSION [default: the active version]
+        #[arg(value_name = "VERSION")]
+        to: Option<String>,
+    },
+    /// List a skill's versions, newest first
+    Versions {
+        /// Its name
+        name: String,
+    },
+    /// Make a version the one that is used when none is named
+    Activate {
+        /// NAME@VERSION
+        #[arg(value_name = "SKILL")]
+        name: String,
+    },
+    /// Delete a version, or a skill with all its versions
+    Delete {
+        /// NAME, or NAME@VERSION
+        #[arg(value_name = "SKILL")]
+        name: String,
+    },
+    /// Write a skill as a zip file
+    Package {
+        /// The skill's directory
+        #[arg(value_name = "DIR")]
+        path: PathBuf,
+        /// The file to write [default: NAME-VERSION.zip]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Create a skill that runs, to start from
+    New {
+        /// Its name, and that of its directory
+        name: String,
+        /// What its script is written in
+        #[arg(long, value_enum, default_value_t = NewLanguage::Python, value_name = "LANG")]
+        lang: NewLanguage,
+    },
+    /// Print what is wrong with a skill; exits with 1 if it would be refused
+    Lint {
+        /// A directory, a zip file or a SKILL.md
+        #[arg(value_name = "DIR")]
+        path: PathBuf,
+        /// Also scan for prompt injection, hidden text, secrets, suspicious addresses and the like
+        #[arg(long)]
+        security: bool,
+    },
+    /// Run a skill: JSON in, JSON out
+    Run(SkillRun),
+}
+
+/// What a new skill's script is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NewLanguage {
+    Python,
+    Bash,
+    None,
+}
+
+impl From<NewLanguage> for Template {
+    fn from(language: NewLanguage) -> Self {
+        match language {
+            NewLanguage::Python => Self::Python,
+            NewLanguage::Bash => Self::Bash,
+            NewLanguage::None => Self::Instructions,
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SkillPush {
+    /// A directory, a zip file or a SKILL.md
+    #[arg(value_name = "DIR|ZIP")]
+    pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: PushOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SkillAdd {
+    /// git:PATH[//DIR][@REF]: a repository of this machine, a directory in it, a commit, tag or branch
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) options: PushOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PushOptions {
+    /// Replace other content under the same version
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Also look in DIR for the wheels of its requirements.txt
+    #[arg(long, value_name = "DIR")]
+    pub(crate) find_links: Vec<PathBuf>,
+    /// Take wheels only from the directories of --find-links
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SkillRun {
+    /// NAME, or NAME@VERSION
+    #[arg(value_name = "SKILL")]
+    pub(crate) name: String,
+    /// The input: JSON text, @FILE, or - for standard input [default: {}]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Give it a file of this machine, as /sandbox/input/NAME
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Vec<PathBuf>,
+    /// Set a variable for it
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::run::variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Continue with the files that earlier runs of this session left
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Copy the files that it leaves into DIR
+    #[arg(long, value_name = "DIR")]
+    pub(crate) download: Option<PathBuf>,
+}

@@ -1,0 +1,104 @@
+//! `sandlite skill`: packages that an agent can find, read and run.
+
+mod bring;
+mod look;
+mod perform;
+
+use std::path::{Path, PathBuf};
+
+use runtime::actions::Answer;
+use serde_json::Value;
+use skills::actions::Context;
+use skills::{Catalog, Skills};
+
+use crate::args::{Global, Skill, SkillVerb};
+use crate::exit::Code;
+use crate::printer::{Hinted, Printer};
+
+/// The variable that names the catalog where `--skills` does not.
+const VARIABLE: &str = "SANDLITE_SKILLS";
+
+pub(crate) fn run(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<Code> {
+    Ok(super::answered(perform(global, args, printer).map_err(hinted), printer))
+}
+
+fn perform(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<Code> {
+    let open = || self::open(global, args.skills.as_deref());
+    match &args.verb {
+        SkillVerb::Push(push) => bring::push(&open()?, push, printer),
+        SkillVerb::Add(add) => bring::add(&open()?, add, printer),
+        SkillVerb::List { search } => look::list(&open()?, search.as_deref(), printer),
+        SkillVerb::Show { name, instructions } => look::show(&open()?, name, *instructions, printer),
+        SkillVerb::Files { name, path } => look::files(&open()?, name, path.as_deref(), printer),
+        SkillVerb::Diff { from, to } => look::diff(&open()?, from, to.as_deref(), printer),
+        SkillVerb::Versions { name } => act(&open()?, "skill_versions", &serde_json::json!({ "name": name }), printer),
+        SkillVerb::Activate { name } => look::activate(&open()?, name, printer),
+        SkillVerb::Delete { name } => act(&open()?, "delete_skill", &serde_json::json!({ "name": name }), printer),
+        SkillVerb::Package { path, output } => bring::package(path, output.as_deref(), printer),
+        SkillVerb::New { name, lang } => bring::new(name, *lang, printer),
+        SkillVerb::Lint { path, security } => bring::lint(path, *security, printer),
+        SkillVerb::Run(run) => perform::run(&open()?, run, printer),
+    }
+}
+
+/// The catalog that the words or the environment name.
+pub(crate) fn open(global: &Global, named: Option<&Path>) -> anyhow::Result<Skills> {
+    let place = place(named)?;
+    let catalog = if is_sandbox(&place) {
+        let sandbox =
+            global.preset.give(crate::engine::give(runtime::Sandbox::builder())).wait(global.wait.0).database(&place).open()?;
+        Catalog::inside(sandbox).map_err(|error| hinted(error.into()))?
+    } else {
+        Catalog::open(&place).map_err(|error| hinted(error.into()))?
+    };
+    Ok(Skills::with_start(catalog, global.preset.limits(), || crate::engine::settings().build()))
+}
+
+/// Where the catalog is.
+pub(crate) fn place(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = || variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
+    let own = || data().map(|data| data.join("sandlite/skills"));
+    variable(VARIABLE)
+        .or_else(own)
+        .ok_or_else(|| Hinted::error("no catalog of skills: there is no home directory", "name one with `--skills DIR`"))
+}
+
+// A file, or what is to be one by its name.
+fn is_sandbox(place: &Path) -> bool {
+    place.is_file() || !place.is_dir() && place.extension().is_some_and(|extension| extension == "db")
+}
+
+// An error of the library with what to do about it.
+fn hinted(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<skills::Error>() {
+        Ok(skills::Error::Runtime(error)) => error.into(),
+        Ok(error) => match error.hint() {
+            Some(hint) => Hinted::error(error.to_string(), hint),
+            None => error.into(),
+        },
+        Err(error) => error,
+    }
+}
+
+/// Performs an action and prints its answer: the data, or the text.
+fn act(skills: &Skills, name: &str, arguments: &Value, printer: &Printer) -> anyhow::Result<Code> {
+    print(&answer(skills, name, arguments)?, printer)
+}
+
+fn answer(skills: &Skills, name: &str, arguments: &Value) -> anyhow::Result<Answer> {
+    let action = skills::actions::find(name).ok_or_else(|| anyhow::anyhow!("unknown action `{name}`"))?;
+    Ok(action.prepare(arguments.clone())?.run(&Context::new(skills.clone()))?)
+}
+
+fn print(answer: &Answer, printer: &Printer) -> anyhow::Result<Code> {
+    if printer.is_json() {
+        printer.json(&answer.data);
+    } else {
+        answer.text.lines().for_each(|line| printer.line(&printer.foreign(line)));
+    }
+    Ok(if answer.is_error { Code::Failure } else { Code::Success })
+}

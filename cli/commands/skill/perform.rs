@@ -1,0 +1,90 @@
+//! `skill run`.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use runtime::{ByteSize, Cancel, Command};
+use skills::{Artifact, Request, RunResult, Skills, Status};
+
+use crate::args::SkillRun;
+use crate::exit::Code;
+use crate::input;
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+
+/// Largest input, and largest file that is given to a skill.
+const INPUT_MAX: ByteSize = ByteSize(16 << 20);
+const FILE_MAX: ByteSize = ByteSize(256 << 20);
+
+/// The exit code of a run whose time was over, as for commands.
+const TIMEOUT: u8 = 124;
+
+pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow::Result<Code> {
+    let interrupts = Interrupts::listen()?;
+    let cancel = Cancel::default();
+    // A command that never runs carries the flag of the signals.
+    drop(interrupts.watch(Command::bash("").cancelled_by(cancel.clone())));
+    let mut request = Request::new(&args.name).cancelled_by(cancel);
+    if let Some(given) = &args.input {
+        request = request.input(read_input(given)?);
+    }
+    for path in &args.file {
+        let name = path.file_name().with_context(|| format!("`{}` has no name", path.display()))?.to_string_lossy().into_owned();
+        let content = input::bounded(input::regular_file(path)?, FILE_MAX, &format!("`{}`", path.display()))?;
+        request = request.file(name, content);
+    }
+    for (name, value) in &args.env {
+        request = request.env(name, value);
+    }
+    if let Some(session) = &args.session {
+        request = request.session(session);
+    }
+    let result = skills.run(request)?;
+    let signal = interrupts.unwatch();
+    if let Some(directory) = &args.download {
+        result.save(directory)?;
+    }
+    if printer.is_json() {
+        printer.line(&printer.foreign(&result.to_json()));
+    } else {
+        tell(&result, args.download.as_deref(), printer);
+    }
+    let code = match result.status {
+        Status::Success => Code::Success,
+        Status::Failed => Code::Failure,
+        Status::Timeout => Code::Guest(TIMEOUT),
+    };
+    Ok(signal.map_or(code, Code::Signal))
+}
+
+fn read_input(given: &str) -> anyhow::Result<String> {
+    let (bytes, name) = match given.strip_prefix('@') {
+        _ if given == "-" => (input::bounded(std::io::stdin().lock(), INPUT_MAX, "standard input")?, "standard input".to_owned()),
+        Some(path) => {
+            let name = format!("`{path}`");
+            (input::bounded(input::regular_file(Path::new(path))?, INPUT_MAX, &name)?, name)
+        }
+        None => return Ok(given.to_owned()),
+    };
+    String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))
+}
+
+// The output on standard output; everything else on standard error, so that the output can be piped on.
+fn tell(result: &RunResult, download: Option<&Path>, printer: &Printer) {
+    if let Some(output) = &result.output {
+        printer.line(&printer.foreign(output));
+    }
+    for line in result.logs.lines() {
+        printer.note(printer.foreign(line));
+    }
+    for Artifact { path, size, .. } in &result.files {
+        let place = download.map(|directory| format!(" in `{}`", directory.display())).unwrap_or_default();
+        printer.note(printer.foreign(&format!("file {path} ({}){place}", crate::time::size(*size))));
+    }
+    for note in &result.notes {
+        printer.note(printer.foreign(note));
+    }
+    if let Some(error) = &result.error {
+        printer.error(&anyhow::anyhow!("{}: {}", result.status.as_str(), printer.foreign(error)));
+    }
+}

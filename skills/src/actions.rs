@@ -1,0 +1,82 @@
+//! The actions on skills: what agents and programs can do with a catalog, once for every interface.
+//!
+//! The same kind of table as that of the sandbox (`runtime/src/actions.rs`); a [`Context`] is a catalog instead of a sandbox.
+
+mod looking;
+mod running;
+mod tools;
+
+use runtime::Cancel;
+use runtime::actions::{Action, Effect, Permission};
+
+use crate::Skills;
+
+pub use looking::{ActivateSkill, DeleteSkill, DiffSkill, ListSkills, LoadSkill, SkillFiles, SkillVersions};
+pub use running::RunSkill;
+pub use tools::{ToolSpec, described, tools};
+
+/// Where an action takes place, and how its caller ends it.
+#[derive(Clone)]
+pub struct Context {
+    skills: Skills,
+    cancel: Cancel,
+}
+
+impl Context {
+    /// A context for these skills.
+    #[must_use]
+    pub fn new(skills: Skills) -> Self {
+        Self { skills, cancel: Cancel::default() }
+    }
+
+    /// The skills.
+    #[must_use]
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// Ends the action's run, before or while it runs.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+}
+
+/// Every action.
+#[must_use]
+pub fn actions() -> &'static [Action<Context>] {
+    ACTIONS
+}
+
+/// The action of a name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Action<Context>> {
+    ACTIONS.iter().find(|action| action.name == name)
+}
+
+use Effect::{Adds, Changes, Reads};
+use Permission::{ReadSkills, RunSkills, WriteSkills};
+
+static ACTIONS: &[Action<Context>] = &[
+    Action::new::<ListSkills>("list_skills", "List skills", LIST, Reads, ReadSkills),
+    Action::new::<LoadSkill>("load_skill", "Read a skill", LOAD, Reads, ReadSkills),
+    // Each run is in a sandbox of its own: nothing that exists is changed.
+    Action::new::<RunSkill>("run_skill", "Run a skill", RUN, Adds, RunSkills),
+    Action::new::<SkillVersions>("skill_versions", "List a skill's versions", VERSIONS, Reads, ReadSkills).for_programs(),
+    Action::new::<SkillFiles>("skill_files", "List a skill's files", FILES, Reads, ReadSkills).for_programs(),
+    Action::new::<DiffSkill>("diff_skill", "Compare a skill's versions", DIFF, Reads, ReadSkills).for_programs(),
+    Action::new::<ActivateSkill>("activate_skill", "Choose a skill's version", ACTIVATE, Changes, WriteSkills)
+        .idempotent()
+        .for_programs(),
+    Action::new::<DeleteSkill>("delete_skill", "Delete a skill", DELETE, Changes, WriteSkills).for_programs(),
+];
+
+const LIST: &str = "Lists the skills with their descriptions. A skill is a package with instructions and, mostly, a script.";
+const LOAD: &str = "Returns the instructions of a skill and the names of its files; with `file` the text of one of them. Load a skill before you use it.";
+const RUN: &str = "Runs a skill in a fresh sandbox: JSON in, JSON out, and files. Load the skill first to learn its input. Returns status, output, files \
+and logs; a status other than success is an answer that says why.";
+const VERSIONS: &str = "Lists the versions of a skill, newest first.";
+const FILES: &str = "Lists the files of a skill; with `path` also the text of one.";
+const DIFF: &str = "Compares two versions of a skill: files, and the lines that differ.";
+const ACTIVATE: &str = "Makes a version of a skill the one that is used when none is named.";
+const DELETE: &str = "Deletes a version of a skill, or the skill with all its versions.";

@@ -1,0 +1,130 @@
+//! `run_skill`.
+
+use std::collections::BTreeMap;
+
+use runtime::actions::{Answer, Request, shortened};
+use runtime::{Error, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Context;
+use crate::{Artifact, RunResult, Status};
+
+/// Bytes of logs that an answer for a model has.
+const LOG_BYTES: usize = 20 << 10;
+
+/// What to run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunSkill {
+    /// The skill's name, or `name@version`.
+    pub name: String,
+    /// Its input, as its instructions describe it; defaults to {}.
+    #[serde(default)]
+    pub input: Option<Value>,
+    /// Texts that it finds as files in /sandbox/input, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Variables to set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The name of a session: files that one run leaves, the next one finds in /sandbox/session.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+/// How a run went.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillRun {
+    /// The name of this run.
+    run: String,
+    /// The skill.
+    skill: String,
+    /// Its version.
+    version: String,
+    /// `success`, `failed` or `timeout`.
+    status: Status,
+    /// Its output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    /// The files that it left.
+    files: Vec<Artifact>,
+    /// What it printed.
+    logs: String,
+    /// Why it did not succeed.
+    error: Option<String>,
+    /// How long it took.
+    duration_ms: u64,
+    /// What it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// What else to know.
+    notes: Vec<String>,
+}
+
+impl Request<Context> for RunSkill {
+    type Data = SkillRun;
+
+    fn run(self, context: &Context) -> Result<Answer, Error> {
+        let mut request = crate::Request::new(self.name).cancelled_by(context.cancel());
+        if let Some(input) = self.input.filter(|input| !input.is_null()) {
+            request = request.input(input.to_string());
+        }
+        for (name, text) in self.files {
+            request = request.file(name, text);
+        }
+        for (name, value) in self.env {
+            request = request.env(name, value);
+        }
+        if let Some(session) = self.session {
+            request = request.session(session);
+        }
+        Ok(answer(&context.skills().run(request)?))
+    }
+}
+
+/// A result as an answer for a model.
+pub(super) fn answer(result: &RunResult) -> Answer {
+    let text = text(result);
+    let output = result.output.as_deref().and_then(|output| serde_json::from_str(output).ok());
+    let data = SkillRun {
+        run: result.id.clone(),
+        skill: result.skill.clone(),
+        version: result.version.clone(),
+        status: result.status,
+        output,
+        files: result.files.clone(),
+        logs: shortened(result.logs.clone(), LOG_BYTES),
+        error: result.error.clone(),
+        duration_ms: result.duration_ms,
+        usage: result.usage.clone(),
+        notes: result.notes.clone(),
+    };
+    Answer::new(text, &data).failed(result.status != Status::Success)
+}
+
+// The output as it was written; logs only where they help.
+fn text(result: &RunResult) -> String {
+    let mut text = String::new();
+    if let Some(error) = &result.error {
+        text.push_str(&format!("{}: {error}\n", result.status.as_str()));
+    }
+    if let Some(output) = &result.output {
+        text.push_str(output);
+        text.push('\n');
+    }
+    if !result.logs.trim().is_empty() && (result.output.is_none() || result.error.is_some()) {
+        text.push_str(&format!("[logs]\n{}\n", shortened(result.logs.trim_end().to_owned(), LOG_BYTES)));
+    }
+    for Artifact { path, size, sha256 } in &result.files {
+        text.push_str(&format!("[file {path}: {size} bytes, sha256 {sha256}]\n"));
+    }
+    for note in &result.notes {
+        text.push_str(&format!("[{note}]\n"));
+    }
+    if text.is_empty() {
+        text.push_str(result.status.as_str());
+    }
+    text.trim_end().to_owned()
+}

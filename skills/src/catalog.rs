@@ -1,0 +1,367 @@
+//! The catalog: name → versions → files, in one SQLite database of its own.
+//!
+//! Every change is one transaction, so that a push that is interrupted leaves the catalog as it was. Rows have a tenant: a catalog shows
+//! those of one.
+
+mod inside;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::Sandbox;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::manifest::{Mode, is_name};
+use crate::package::{self, File, Package};
+use crate::version::compare;
+use crate::{Error, SkillDiff};
+use inside::Change;
+
+/// The database's name in the directory of a catalog.
+const FILE: &str = "skills.db";
+/// How long another process that changes the catalog is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Versions of skills.
+///
+/// ```
+/// use sandlite_skills::{Catalog, File, Package};
+/// let catalog = Catalog::in_memory()?;
+/// let skill = File::new("SKILL.md", "---\nname: hello\nversion: 1.2.0\ndescription: Says hello.\n---\nSay hello.\n");
+/// catalog.push(&Package::from_files(vec![skill])?, false, None)?;
+/// assert_eq!(catalog.list()?[0].version, "1.2.0");
+/// # Ok::<(), sandlite_skills::Error>(())
+/// ```
+pub struct Catalog {
+    connection: Mutex<Connection>,
+    directory: Option<PathBuf>,
+    /// The sandbox whose files are the catalog; what is in memory is then a copy of them.
+    inside: Option<Sandbox>,
+    tenant: String,
+}
+
+/// A skill in a list: its active version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its active version.
+    pub version: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// The language that its `SKILL.md` names; empty if it names none.
+    pub lang: String,
+    /// `executable` or `cognitive`.
+    pub mode: String,
+    /// Whether it has a script of its own.
+    pub has_script: bool,
+    /// The digest of its files.
+    pub digest: String,
+}
+
+/// A version of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VersionRow {
+    /// The version.
+    pub version: String,
+    /// Whether it is the one that `latest` means.
+    pub active: bool,
+    /// The digest of its files.
+    pub digest: String,
+    /// Bytes of its files.
+    pub size_bytes: u64,
+    /// When it was pushed, in seconds since 1970.
+    pub uploaded_at: i64,
+    /// Digests of other content that it had before, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+}
+
+/// What became of a push.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pushed {
+    /// The skill.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of its files.
+    pub digest: String,
+    /// Whether it is the version that `latest` means.
+    pub active: bool,
+    /// Whether the catalog had exactly this content before.
+    pub unchanged: bool,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// A version with everything that is kept of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) package: Package,
+    pub(crate) digest: String,
+    /// A sandbox with the packages that the skill requires, as a snapshot.
+    pub(crate) base: Option<Vec<u8>>,
+    /// Whether it needs the scientific Python.
+    pub(crate) is_scientific: bool,
+}
+
+/// What a skill needs besides its files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Base<'a> {
+    /// A sandbox with the packages that it requires, as a snapshot.
+    pub(crate) snapshot: Option<&'a [u8]>,
+    /// Whether it needs the scientific Python.
+    pub(crate) is_scientific: bool,
+}
+
+impl Catalog {
+    /// Opens the catalog in a directory, created if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Host`] if the directory cannot be created, and [`Error::Catalog`] if its database cannot be used.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(directory).map_err(Error::host("create", directory))?;
+        Self::new(Connection::open(directory.join(FILE))?, Some(directory.to_owned()))
+    }
+
+    /// A catalog that is gone when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Catalog`] if there is no memory for it.
+    pub fn in_memory() -> Result<Self, Error> {
+        Self::new(Connection::open_in_memory()?, None)
+    }
+
+    fn new(mut connection: Connection, directory: Option<PathBuf>) -> Result<Self, Error> {
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        rows::create(&mut connection)?;
+        Ok(Self { connection: Mutex::new(connection), directory, inside: None, tenant: String::new() })
+    }
+
+    /// The same catalog for another tenant, who sees nothing of the others.
+    #[must_use]
+    pub fn of_tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = tenant.into();
+        self
+    }
+
+    /// The directory that it is in; `None` in memory.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a version of a skill. Exactly the same content is kept once; other content under the same version is refused, or replaces it
+    /// if `replace` is set. A version that is not older than the active one becomes the active one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflict`] if the version exists with other content and `replace` is not set.
+    pub fn push(&self, package: &Package, replace: bool, base: Option<Base<'_>>) -> Result<Pushed, Error> {
+        let (manifest, digest) = (package.manifest(), package.digest());
+        let (name, version) = (manifest.name.clone(), manifest.version.clone());
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known = rows::digest(&transaction, &self.tenant, &name, &version)?;
+        if let Some((id, known, active)) = known {
+            if known == digest {
+                return Ok(Pushed { name, version, digest, active, unchanged: true, notes: Vec::new() });
+            }
+            if !replace {
+                return Err(Error::Conflict { name, version, digest: known });
+            }
+            rows::replace(&transaction, &self.tenant, &name, &version, &known)?;
+            rows::remove(&transaction, id)?;
+        }
+        let active = rows::active(&transaction, &self.tenant, &name)?;
+        let is_active = active.is_none_or(|active| compare(&version, &active).is_ge());
+        let base = base.unwrap_or_default();
+        let id = rows::insert(&transaction, &self.tenant, package, &digest, base)?;
+        let mut change = Change::push(package, base);
+        if is_active {
+            rows::activate(&transaction, &self.tenant, &name, id)?;
+            change = change.activate(&name, &version);
+        }
+        self.save(change)?;
+        transaction.commit()?;
+        Ok(Pushed { name, version, digest, active: is_active, unchanged: false, notes: Vec::new() })
+    }
+
+    /// Whether it has exactly this content under its version.
+    pub(crate) fn has(&self, package: &Package) -> Result<bool, Error> {
+        let manifest = package.manifest();
+        let known = rows::digest(&self.connection(), &self.tenant, &manifest.name, &manifest.version)?;
+        Ok(known.is_some_and(|(_, digest, _)| digest == package.digest()))
+    }
+
+    /// The skills by name, each with its active version.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Catalog`] if the database cannot be read.
+    pub fn list(&self) -> Result<Vec<Listed>, Error> {
+        Ok(rows::list(&self.connection(), &self.tenant, None)?)
+    }
+
+    /// One skill with its active version.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] if there is none of this name.
+    pub fn find(&self, name: &str) -> Result<Listed, Error> {
+        let found = rows::list(&self.connection(), &self.tenant, Some(name))?.pop();
+        found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
+    }
+
+    /// The versions of a skill, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] if there is none of this name.
+    pub fn versions(&self, name: &str) -> Result<Vec<VersionRow>, Error> {
+        let mut versions = rows::versions(&self.connection(), &self.tenant, name)?;
+        if versions.is_empty() {
+            return Err(Error::UnknownSkill(name.to_owned()));
+        }
+        versions.sort_by(|a, b| compare(&b.version, &a.version));
+        Ok(versions)
+    }
+
+    /// A version of a skill by `name` (its active one) or `name@version`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
+    pub fn get(&self, reference: &str) -> Result<Package, Error> {
+        Ok(self.stored(reference)?.package)
+    }
+
+    pub(crate) fn stored(&self, reference: &str) -> Result<Stored, Error> {
+        let connection = self.connection();
+        let (id, digest) = self.resolved(&connection, reference)?;
+        let files: Vec<File> = rows::files(&connection, id)?;
+        let package = Package::trusted(files);
+        // What was pushed is what is run: a catalog that somebody changed is not used (T-SKL-05).
+        if package.digest() != digest {
+            return Err(Error::Invalid(format!("`{reference}` is not what was pushed: its digest differs from {digest}")));
+        }
+        let (base, is_scientific) = rows::base(&connection, id)?;
+        Ok(Stored { package, digest, base, is_scientific })
+    }
+
+    /// The digest of a version, without its files.
+    pub(crate) fn digest(&self, reference: &str) -> Result<String, Error> {
+        Ok(self.resolved(&self.connection(), reference)?.1)
+    }
+
+    fn resolved(&self, connection: &Connection, reference: &str) -> Result<(i64, String), Error> {
+        let (name, version) = package::reference(reference)?;
+        let found = rows::resolve(connection, &self.tenant, name, version)?;
+        found.ok_or_else(|| match version {
+            None => Error::UnknownSkill(name.to_owned()),
+            Some(version) => Error::UnknownVersion { name: name.to_owned(), version: version.to_owned() },
+        })
+    }
+
+    /// What differs between two versions of a skill; the active one if `to` is `None`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if one of them does not exist.
+    pub fn diff(&self, name: &str, from: &str, to: Option<&str>) -> Result<SkillDiff, Error> {
+        let old = self.get(&format!("{name}@{from}"))?;
+        let new = self.get(&to.map_or_else(|| name.to_owned(), |to| format!("{name}@{to}")))?;
+        Ok(crate::diff::compare(&old, &new))
+    }
+
+    /// Makes a version the one that `latest` means.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
+    pub fn activate(&self, name: &str, version: &str) -> Result<(), Error> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (id, _) = self.resolved(&transaction, &format!("{name}@{version}"))?;
+        rows::activate(&transaction, &self.tenant, name, id)?;
+        self.save(Change::default().activate(name, version))?;
+        Ok(transaction.commit()?)
+    }
+
+    // What changes in memory changes in the sandbox first: a change that cannot be stored is not made.
+    fn save(&self, change: Change) -> Result<(), Error> {
+        self.inside.as_ref().map_or(Ok(()), |sandbox| change.save(sandbox))
+    }
+
+    /// Removes a version, or the skill with all its versions if none is named. The newest version that is left becomes the active one if the
+    /// active one was removed. Returns the versions that were removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
+    pub fn delete(&self, reference: &str) -> Result<Vec<String>, Error> {
+        let (name, version) = package::reference(reference)?;
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (id, _) = self.resolved(&transaction, reference)?;
+        let mut versions: Vec<String> =
+            rows::versions(&transaction, &self.tenant, name)?.into_iter().map(|row| row.version).collect();
+        versions.sort_by(|a, b| compare(a, b));
+        let mut change = Change::delete(name, version);
+        let removed = match version {
+            None => {
+                rows::remove_all(&transaction, &self.tenant, name)?;
+                versions
+            }
+            Some(version) => {
+                rows::remove(&transaction, id)?;
+                versions.retain(|known| known != version);
+                let has_active = rows::active(&transaction, &self.tenant, name)?.is_some();
+                if let Some(newest) = versions.last().filter(|_| !has_active)
+                    && let Some((id, _)) = rows::resolve(&transaction, &self.tenant, name, Some(newest))?
+                {
+                    rows::activate(&transaction, &self.tenant, name, id)?;
+                    change = change.activate(name, newest);
+                }
+                vec![version.to_owned()]
+            }
+        };
+        self.save(change)?;
+        transaction.commit()?;
+        Ok(removed)
+    }
+
+    /// Whether there is any version of a skill; `false` for a text that cannot be its name.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Catalog`] if the database cannot be read.
+    pub fn contains(&self, name: &str) -> Result<bool, Error> {
+        if !is_name(name) {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM skill WHERE tenant = ?1 AND name = ?2 LIMIT 1";
+        Ok(self.connection().query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
+    }
+}
+
+impl Listed {
+    /// Whether it has instructions alone.
+    #[must_use]
+    pub fn is_cognitive(&self) -> bool {
+        self.mode == Mode::Cognitive.as_str()
+    }
+}

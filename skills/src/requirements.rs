@@ -1,0 +1,193 @@
+//! What the `requirements.txt` of a skill needs: resolved once, when the skill is pushed, into a sandbox that runs start from.
+
+use runtime::{Export, Fetched, Host, Limits, Python, Sandbox, Sources};
+
+use crate::catalog::Base;
+use crate::{Error, Language, Package};
+
+/// What the scientific Python has compiled in.
+const SCIENTIFIC: [&str; 16] = [
+    "contourpy",
+    "kiwisolver",
+    "lxml",
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "patsy",
+    "pillow",
+    "python-dateutil",
+    "pytz",
+    "regex",
+    "scikit-learn",
+    "scipy",
+    "seaborn",
+    "statsmodels",
+    "tzdata",
+];
+
+/// Packages that are known to have no form in pure Python.
+const NATIVE: [&str; 20] = [
+    "cryptography",
+    "duckdb",
+    "grpcio",
+    "jax",
+    "onnxruntime",
+    "opencv-python",
+    "opencv-python-headless",
+    "playwright",
+    "polars",
+    "psycopg2",
+    "psycopg2-binary",
+    "pyarrow",
+    "pydantic-core",
+    "pymupdf",
+    "selenium",
+    "spacy",
+    "tensorflow",
+    "tokenizers",
+    "torch",
+    "transformers",
+];
+
+/// What a requirement needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A wheel, as far as its name tells.
+    Pure,
+    /// The scientific Python.
+    Scientific,
+    /// Something that cannot run here, and why.
+    Native(&'static str),
+    /// It is not a name with versions.
+    Unreadable,
+}
+
+/// Returns what a line of a `requirements.txt` needs.
+pub(crate) fn need(line: &str) -> Need {
+    let name = normalized(line);
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if !is_name || line.contains("://") || line.contains(" @ ") {
+        return Need::Unreadable;
+    }
+    match name.as_str() {
+        name if SCIENTIFIC.contains(&name) => Need::Scientific,
+        name if NATIVE.contains(&name) => Need::Native("it has compiled parts, or needs other programs"),
+        _ => Need::Pure,
+    }
+}
+
+fn normalized(line: &str) -> String {
+    let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(line.len());
+    line[..end].to_ascii_lowercase().replace(['_', '.'], "-")
+}
+
+/// Runs `pip download` with these arguments, and returns the wheels that it fetched.
+pub type Pip<'a> = &'a mut dyn FnMut(&[String]) -> Result<Fetched, runtime::Error>;
+
+/// Where the requirements of a skill come from, and whether a push replaces.
+#[derive(Default)]
+pub struct Needs<'a> {
+    /// Replace other content under the same version.
+    pub replace: bool,
+    /// Where wheels come from.
+    pub sources: Sources,
+    /// This machine's pip; without it a skill with requirements is refused.
+    pub pip: Option<Pip<'a>>,
+}
+
+/// What a skill needs besides its files, resolved.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved {
+    pub(crate) snapshot: Option<Vec<u8>>,
+    pub(crate) is_scientific: bool,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Resolved {
+    pub(crate) fn base(&self) -> Base<'_> {
+        Base { snapshot: self.snapshot.as_deref(), is_scientific: self.is_scientific }
+    }
+}
+
+/// Resolves the requirements of a skill.
+pub(crate) fn resolve(
+    package: &Package,
+    needs: Needs<'_>,
+    host: impl Fn() -> Result<Host, Error>,
+    limits: &Limits,
+) -> Result<Resolved, Error> {
+    let requirements = package.requirements();
+    if requirements.is_empty() || !matches!(package.language(), None | Some(Language::Python)) {
+        return Ok(Resolved::default());
+    }
+    let refused = |reason: String, hint: Option<&str>| Error::Requirements {
+        name: package.manifest().name.clone(),
+        reason,
+        hint: hint.map(str::to_owned),
+    };
+    let (mut pure, mut resolved) = (Vec::new(), Resolved::default());
+    for requirement in requirements {
+        match need(&requirement) {
+            Need::Scientific => resolved.is_scientific = true,
+            Need::Unreadable => {
+                return Err(refused(format!("invalid requirement `{requirement}`"), Some("name packages, one a line")));
+            }
+            // pip has the last word on those that are said to be native: some have a pure wheel by now.
+            Need::Pure | Need::Native(_) => pure.push(requirement),
+        }
+    }
+    let host = host()?;
+    let has_scientific = || host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
+    if resolved.is_scientific && !has_scientific() {
+        let note = "it needs the scientific Python, which is not installed: `sandlite guests add python-sci`";
+        resolved.notes.push(note.to_owned());
+    }
+    if pure.is_empty() {
+        return Ok(resolved);
+    }
+    let Some(pip) = needs.pip else {
+        let names = pure.join(", ");
+        return Err(refused(
+            format!("no pip to fetch {names} with"),
+            Some("push it with the command line, which uses this machine's pip"),
+        ));
+    };
+    let python = if resolved.is_scientific && has_scientific() { Python::Scientific } else { Python::Core };
+    let sandbox = Sandbox::builder().host(&host).custom_limits(limits.clone()).python(python).open()?;
+    let done = sandbox.packages().install_named(&pure, Vec::new(), &needs.sources, pip)?;
+    if let Some(first) = done.refused.first() {
+        let reasons: Vec<String> = done.refused.iter().map(|one| format!("`{}`: {}", one.name, one.reason)).collect();
+        return Err(refused(reasons.join("; "), first.hint.as_deref()));
+    }
+    if !done.missing.is_empty() {
+        resolved.notes.push(format!("needed by its packages and not installed: {}", done.missing.join(", ")));
+    }
+    let directory = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
+    let path = directory.path().join("base.db");
+    sandbox.export_with(&path, Export { history: false, ..Export::default() })?;
+    resolved.snapshot = Some(std::fs::read(&path).map_err(Error::host("read", &path))?);
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_requirement_is_known_by_its_name() {
+        for (line, expected) in [
+            ("six", Need::Pure),
+            ("six==1.17.0", Need::Pure),
+            ("NumPy>=2", Need::Scientific),
+            ("scikit_learn[all] ; python_version > '3'", Need::Scientific),
+            ("-r other.txt", Need::Unreadable),
+            ("--index-url https://x", Need::Unreadable),
+            ("pkg @ https://x/y.whl", Need::Unreadable),
+            ("git+https://x", Need::Unreadable),
+            ("./local", Need::Unreadable),
+        ] {
+            assert_eq!(need(line), expected, "{line}");
+        }
+        assert!(matches!(need("torch==2.9"), Need::Native(_)));
+    }
+}

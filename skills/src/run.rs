@@ -1,0 +1,356 @@
+//! Skills as they are run: a sandbox with the skill is prepared once and forked for each call.
+
+mod collect;
+mod contract;
+mod mounted;
+mod prepared;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use runtime::{Cancel, Host, Limits, Sandbox, Usage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::catalog::{Catalog, Pushed};
+use crate::requirements::{self, Needs};
+use crate::{Error, Package};
+use prepared::Cache;
+
+/// A catalog of skills, and what runs of them may use. Clones are the same.
+///
+/// ```
+/// use sandlite_skills::{Catalog, File, Needs, Package, Request, Skills};
+/// # let host = runtime::Host::builder().build()?;
+/// let skills = Skills::new(Catalog::in_memory()?, &host, runtime::Preset::Normal.limits());
+/// let files = vec![
+///     File::new("SKILL.md", "---\nname: shout\ndescription: Writes a text in capitals.\n---\nGive `text`.\n"),
+///     File::new("main.sh", r#"jq '{text: .text | ascii_upcase}' input.json > "$SANDBOX_OUTPUT""#),
+/// ];
+/// skills.push(&Package::from_files(files)?, Needs::default())?;
+/// let result = skills.run(Request::new("shout").input(r#"{"text": "hello"}"#))?;
+/// assert_eq!(result.output.as_deref(), Some(r#"{"text":"HELLO"}"#));
+/// # Ok::<(), sandlite_skills::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Skills(Arc<Inner>);
+
+struct Inner {
+    catalog: Catalog,
+    host: OnceLock<Host>,
+    start: Box<Start>,
+    limits: Limits,
+    cache: Cache,
+    sessions: Mutex<session::Turns>,
+    scratch: OnceLock<tempfile::TempDir>,
+}
+
+type Start = dyn Fn() -> Result<Host, runtime::Error> + Send + Sync;
+
+/// What is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    skill: String,
+    input: Option<String>,
+    files: Vec<(String, Vec<u8>)>,
+    env: Vec<(String, String)>,
+    session: Option<String>,
+    cancel: Cancel,
+}
+
+impl Request {
+    /// A run of a skill: `name` for its active version, or `name@version`.
+    pub fn new(skill: impl Into<String>) -> Self {
+        Self { skill: skill.into(), ..Self::default() }
+    }
+
+    /// The input, as JSON text; `{}` if it is left out.
+    #[must_use]
+    pub fn input(mut self, json: impl Into<String>) -> Self {
+        self.input = Some(json.into());
+        self
+    }
+
+    /// Adds a file to `/sandbox/input`.
+    #[must_use]
+    pub fn file(mut self, name: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((name.into(), content.into()));
+        self
+    }
+
+    /// Sets a variable of the script's environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Continues with the files that earlier runs of this session left.
+    #[must_use]
+    pub fn session(mut self, id: impl Into<String>) -> Self {
+        self.session = Some(id.into());
+        self
+    }
+
+    /// Lets this [`Cancel`] end the run.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The script exited with 0, and its output is what it should be.
+    Success,
+    /// Anything else.
+    Failed,
+    /// Its time was over.
+    Timeout,
+}
+
+impl Status {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// A file that a run left in `/sandbox/out/files`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Artifact {
+    /// Its path below that directory.
+    pub path: String,
+    /// Its bytes.
+    pub size: u64,
+    /// The SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+}
+
+/// How a run went.
+#[derive(Clone)]
+pub struct RunResult {
+    /// The name of this run: 32 random hexadecimal digits in the form of a UUID.
+    pub id: String,
+    /// The skill.
+    pub skill: String,
+    /// Its version.
+    pub version: String,
+    /// How it ended.
+    pub status: Status,
+    /// Its output: compact JSON text, with numbers as they were written.
+    pub output: Option<String>,
+    /// The files that it left.
+    pub files: Vec<Artifact>,
+    /// What it printed: standard output, then standard error.
+    pub logs: String,
+    /// Why it did not succeed.
+    pub error: Option<String>,
+    /// How long it took, rounded up.
+    pub duration_ms: u64,
+    /// What it used; `None` if it did not begin.
+    pub usage: Option<Usage>,
+    /// What else to know.
+    pub notes: Vec<String>,
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+impl RunResult {
+    /// The content of one of its files.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the run left no such file.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let artifact = self.files.iter().find(|artifact| artifact.path == path);
+        match (artifact, &self.sandbox) {
+            (Some(artifact), Some(sandbox)) => Ok(sandbox.fs().read(&format!("{}/{}", contract::FILES, artifact.path))?),
+            _ => Err(Error::Argument(format!("the run left no file `{}`", runtime::actions::quoted(path)))),
+        }
+    }
+
+    /// Copies its files into a directory of this machine, created if it is missing. Nothing there is overwritten.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file exists or cannot be written.
+    pub fn save(&self, directory: &Path) -> Result<(), Error> {
+        match &self.sandbox {
+            Some(sandbox) if !self.files.is_empty() => Ok(sandbox.export_tree(contract::FILES, directory).map(drop)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// The result as one JSON object, with the output as it was written: big integers stay exact.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let text = |value: &dyn erased::Json| value.json();
+        let mut fields = vec![
+            format!("\"run\":{}", text(&self.id)),
+            format!("\"skill\":{}", text(&self.skill)),
+            format!("\"version\":{}", text(&self.version)),
+            format!("\"status\":{}", text(&self.status)),
+        ];
+        fields.extend(self.output.as_ref().map(|output| format!("\"output\":{output}")));
+        fields.push(format!("\"files\":{}", text(&self.files)));
+        fields.push(format!("\"logs\":{}", text(&self.logs)));
+        fields.push(format!("\"error\":{}", text(&self.error)));
+        fields.push(format!("\"duration_ms\":{}", self.duration_ms));
+        fields.extend(self.usage.as_ref().map(|usage| format!("\"usage\":{}", text(usage))));
+        fields.push(format!("\"notes\":{}", text(&self.notes)));
+        format!("{{{}}}", fields.join(","))
+    }
+}
+
+mod erased {
+    //! A value that can be written as JSON, behind a reference.
+
+    pub(super) trait Json {
+        fn json(&self) -> String;
+    }
+
+    impl<T: serde::Serialize> Json for T {
+        fn json(&self) -> String {
+            serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
+        }
+    }
+}
+
+impl std::fmt::Debug for RunResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+impl Skills {
+    /// Skills of a catalog. Runs use this host, and at most these limits.
+    #[must_use]
+    pub fn new(catalog: Catalog, host: &Host, limits: Limits) -> Self {
+        let host = host.clone();
+        Self::with_start(catalog, limits, move || Ok(host.clone()))
+    }
+
+    /// The same with a host that is started by the first run: looking at a catalog needs none.
+    #[must_use]
+    pub fn with_start(
+        catalog: Catalog,
+        limits: Limits,
+        start: impl Fn() -> Result<Host, runtime::Error> + Send + Sync + 'static,
+    ) -> Self {
+        let (start, host, scratch) = (Box::new(start), OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { catalog, host, start, limits, cache: Cache::default(), sessions: Mutex::default(), scratch }))
+    }
+
+    /// The catalog.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    /// Keeps a version of a skill, with the packages that it requires. Runs nothing of the skill.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Requirements`] if a package that it requires cannot be had, and as [`Catalog::push`].
+    pub fn push(&self, package: &Package, needs: Needs<'_>) -> Result<Pushed, Error> {
+        let Inner { catalog, limits, .. } = &*self.0;
+        if catalog.has(package)? {
+            return catalog.push(package, false, None);
+        }
+        let replace = needs.replace;
+        let resolved = requirements::resolve(package, needs, || self.0.host(), limits)?;
+        let pushed = catalog.push(package, replace, Some(resolved.base()))?;
+        let mut notes = resolved.notes;
+        if let Some(image) = &package.manifest().image {
+            notes.push(format!("image `{image}` is noted and has no effect: skills run in WebAssembly"));
+        }
+        if package.language() == Some(crate::Language::Node) {
+            notes.push(contract::NO_JAVASCRIPT.to_owned());
+        }
+        Ok(Pushed { notes, ..pushed })
+    }
+
+    /// Runs a skill.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist, and an error for the host's own trouble. A script
+    /// that fails, input that does not fit and a variable that is not allowed are results.
+    pub fn run(&self, request: Request) -> Result<RunResult, Error> {
+        let began = std::time::Instant::now();
+        let prepared = self.0.cache.get(&self.0, &request.skill)?;
+        let mut result = prepared.begin()?;
+        let refused = match contract::check(&prepared, &request) {
+            Ok(()) => self.perform(&prepared, &request, &mut result)?,
+            Err(reason) => Some(reason),
+        };
+        if refused.is_some() {
+            result.error = refused;
+        }
+        let nanos = began.elapsed().as_nanos();
+        result.duration_ms = u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1);
+        Ok(result)
+    }
+
+    // Runs the script; the reason if it cannot begin.
+    fn perform(&self, prepared: &prepared::Prepared, request: &Request, result: &mut RunResult) -> Result<Option<String>, Error> {
+        let command = match contract::command(prepared, request) {
+            Ok(command) => command,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        match &request.session {
+            None => {
+                let sandbox = prepared.sandbox.fork()?;
+                prepared.place(&sandbox, request, &[])?;
+                collect::run(&sandbox, prepared, command, result)?;
+                result.sandbox = Some(sandbox);
+            }
+            Some(id) => session::run(&self.0, prepared, id, request, command, result)?,
+        }
+        Ok(None)
+    }
+
+    /// The directory of this machine that shows the active version of each skill, for a read-only mount at `/skills`. It is made or brought up to
+    /// date by this call.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Host`] if it cannot be written.
+    pub fn directory(&self) -> Result<PathBuf, Error> {
+        let parent = self.0.place()?;
+        mounted::update(&self.0.catalog, &parent.join("mounted"))
+    }
+}
+
+impl Inner {
+    /// The host, started now if it was not needed before.
+    fn host(&self) -> Result<Host, Error> {
+        if let Some(host) = self.host.get() {
+            return Ok(host.clone());
+        }
+        let host = (self.start)()?;
+        Ok(self.host.get_or_init(|| host).clone())
+    }
+
+    /// The directory for what is kept beside the catalog; a temporary one for a catalog in memory.
+    fn place(&self) -> Result<PathBuf, Error> {
+        if let Some(directory) = self.catalog.directory() {
+            return Ok(directory.to_owned());
+        }
+        if self.scratch.get().is_none() {
+            let made = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
+            let _ = self.scratch.set(made);
+        }
+        let scratch = self.scratch.get().map(|directory| directory.path().to_owned());
+        scratch.ok_or_else(|| Error::Argument("no temporary directory".to_owned()))
+    }
+}

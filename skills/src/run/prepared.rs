@@ -1,0 +1,190 @@
+//! A skill that is ready to run: its files on this machine, and a sandbox in memory that runs are forked from.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::{Builder, Content, JsonSchema, Mount, Python, Sandbox};
+
+use super::{Inner, Request, RunResult, Status, contract};
+use crate::catalog::Stored;
+use crate::{Error, Package};
+
+/// Skills that are kept ready at once.
+const MOST: usize = 64;
+
+/// A skill that is ready to run.
+pub(super) struct Prepared {
+    pub(super) package: Package,
+    /// The sandbox that runs are forked from.
+    pub(super) sandbox: Sandbox,
+    pub(super) timeout: Duration,
+    pub(super) memory: u64,
+    pub(super) has_packages: bool,
+    pub(super) is_scientific: bool,
+    pub(super) input_schema: Option<JsonSchema>,
+    pub(super) output_schema: Option<JsonSchema>,
+    base: Option<Vec<u8>>,
+    // After the sandbox, for fields are dropped in order.
+    scripts: tempfile::TempDir,
+}
+
+/// The skills that are ready.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<Ready>);
+
+/// The same, by digest, each with the moment that it was used last; and a clock that counts uses.
+#[derive(Default)]
+struct Ready {
+    clock: u64,
+    by_digest: HashMap<String, (u64, Arc<Prepared>)>,
+}
+
+impl Cache {
+    fn lock(&self) -> MutexGuard<'_, Ready> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The skill of a reference, prepared now if it is not ready.
+    pub(super) fn get(&self, inner: &Inner, reference: &str) -> Result<Arc<Prepared>, Error> {
+        let digest = inner.catalog.digest(reference)?;
+        {
+            let Ready { clock, by_digest } = &mut *self.lock();
+            *clock += 1;
+            if let Some((used, prepared)) = by_digest.get_mut(&digest) {
+                *used = *clock;
+                return Ok(Arc::clone(prepared));
+            }
+        }
+        let stored = inner.catalog.stored(reference)?;
+        let digest = stored.digest.clone();
+        let prepared = Arc::new(Prepared::new(stored, inner)?);
+        let Ready { clock, by_digest: ready } = &mut *self.lock();
+        let oldest = ready.iter().min_by_key(|(_, (used, _))| *used).map(|(digest, _)| digest.clone());
+        let dropped = if ready.len() >= MOST { oldest.and_then(|oldest| ready.remove(&oldest)) } else { None };
+        ready.insert(digest, (*clock, Arc::clone(&prepared)));
+        drop(dropped);
+        Ok(prepared)
+    }
+}
+
+impl Prepared {
+    fn new(stored: Stored, inner: &Inner) -> Result<Self, Error> {
+        let Stored { package, base, is_scientific, .. } = stored;
+        let scripts = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
+        write_files(&package, scripts.path())?;
+        let manifest = package.manifest();
+        let schema = |schema: &Option<serde_json::Value>| {
+            schema.as_ref().map(JsonSchema::parse).transpose().map_err(|reason| Error::Invalid(format!("its schema: {reason}")))
+        };
+        let (input_schema, output_schema) = (schema(&manifest.input_schema)?, schema(&manifest.output_schema)?);
+        let timeout = contract::timeout(manifest, &inner.limits);
+        let memory = contract::memory(manifest, &inner.limits, is_scientific);
+        let sandbox = with_base(builder(inner, scripts.path(), is_scientific)?, base.as_deref())?;
+        furnish(&sandbox)?;
+        let has_packages = base.is_some();
+        Ok(Self { package, sandbox, timeout, memory, has_packages, is_scientific, input_schema, output_schema, base, scripts })
+    }
+
+    /// The result of a run that has not begun.
+    pub(super) fn begin(&self) -> Result<RunResult, Error> {
+        let manifest = self.package.manifest();
+        Ok(RunResult {
+            id: random_id()?,
+            skill: manifest.name.clone(),
+            version: manifest.version.clone(),
+            status: Status::Failed,
+            output: None,
+            files: Vec::new(),
+            logs: String::new(),
+            error: None,
+            duration_ms: 0,
+            usage: None,
+            notes: Vec::new(),
+            sandbox: None,
+        })
+    }
+
+    /// Puts the input of a run into a sandbox, in one transaction; `more` are files of `/sandbox/input` besides.
+    pub(super) fn place(&self, sandbox: &Sandbox, request: &Request, more: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        let input = request.input.as_deref().unwrap_or("{}").as_bytes().to_vec();
+        let named = more.iter().chain(&request.files);
+        let named = named.map(|(name, content)| (format!("{}/{name}", contract::INPUT_FILES), Content::from(content.clone())));
+        let files = std::iter::once((contract::INPUT.to_owned(), Content::from(input))).chain(named);
+        Ok(sandbox.fs().write_all(files.collect())?)
+    }
+
+    /// The sandbox of a session, in its file, with this skill.
+    pub(super) fn open_session(&self, inner: &Inner, file: &Path) -> Result<Sandbox, Error> {
+        let builder = builder(inner, self.scripts.path(), self.is_scientific)?;
+        let is_new = !file.exists();
+        let base = self.base.as_deref().filter(|_| is_new);
+        let sandbox = with_base(builder.database(file), base)?;
+        furnish(&sandbox)?;
+        Ok(sandbox)
+    }
+}
+
+fn builder(inner: &Inner, scripts: &Path, is_scientific: bool) -> Result<Builder, Error> {
+    let python = if is_scientific { Python::Scientific } else { Python::Core };
+    // Read-only by being a mount: no program in the sandbox can change it (EROFS), whoever it says it is.
+    let mount = Mount::read_only(scripts, contract::SCRIPTS).allow_sensitive();
+    let builder = Sandbox::builder().host(&inner.host()?).custom_limits(inner.limits.clone());
+    Ok(builder.python(python).mount(mount).cwd(contract::ROOT))
+}
+
+fn with_base(builder: Builder, base: Option<&[u8]>) -> Result<Sandbox, Error> {
+    let Some(base) = base else { return Ok(builder.open()?) };
+    let directory = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
+    let path = directory.path().join("base.db");
+    std::fs::write(&path, base).map_err(Error::host("write", &path))?;
+    Ok(builder.import(&path).open()?)
+}
+
+fn furnish(sandbox: &Sandbox) -> Result<(), Error> {
+    let paths: Vec<String> = contract::DIRECTORIES.iter().map(|directory| (*directory).to_owned()).collect();
+    Ok(sandbox.fs().create_dirs(&paths)?)
+}
+
+/// Writes the files of a skill below a directory of this machine.
+pub(super) fn write_files(package: &Package, directory: &Path) -> Result<(), Error> {
+    for file in package.files() {
+        // The path was checked when the package was read: it stays below.
+        let path = directory.join(&file.path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(Error::host("create", parent))?;
+        }
+        std::fs::write(&path, &file.content).map_err(Error::host("write", &path))?;
+        if file.is_executable {
+            make_executable(&path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(Error::host("change", path))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> Result<(), Error> {
+    Ok(())
+}
+
+// 128 random bits in the form of a UUID of version 4.
+fn random_id() -> Result<String, Error> {
+    let mut bytes = [0u8; 16];
+    let mut left = bytes.as_mut_slice();
+    while !left.is_empty() {
+        let filled = rustix::rand::getrandom(&mut *left, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| Error::Argument(format!("no random bytes: {error}")))?;
+        left = left.get_mut(filled..).unwrap_or_default();
+    }
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let text = crate::package::hex(&bytes);
+    Ok(format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]))
+}

@@ -1,0 +1,68 @@
+//! Sessions: a sandbox in a file that runs of skills share. What a run leaves in `out/session` and in `out/files`, the next one finds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use runtime::{Command, Content, Sandbox};
+
+use super::contract::{self, FILES, INPUT_FILES, OUT, SESSION, SESSION_OUT};
+use super::prepared::Prepared;
+use super::{Inner, Request, RunResult, collect};
+use crate::Error;
+
+/// Whose turn it is in each session: runs of one session come one after another.
+pub(super) type Turns = HashMap<String, Arc<Mutex<()>>>;
+
+/// Runs a skill in a session.
+pub(super) fn run(
+    inner: &Inner,
+    prepared: &Prepared,
+    id: &str,
+    request: &Request,
+    command: Command,
+    result: &mut RunResult,
+) -> Result<(), Error> {
+    let name = contract::session_name(id)?;
+    let turn = Arc::clone(inner.sessions.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default());
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = inner.place()?.join("sessions");
+    std::fs::create_dir_all(&directory).map_err(Error::host("create", &directory))?;
+    let sandbox = prepared.open_session(inner, &directory.join(format!("{name}.db")))?;
+    clear(&sandbox)?;
+    let kept = files_in(&sandbox, SESSION)?;
+    prepared.place(&sandbox, request, &kept)?;
+    collect::run(&sandbox, prepared, command, result)?;
+    keep(&sandbox)?;
+    result.sandbox = Some(sandbox.fork()?);
+    Ok(())
+}
+
+// Removes what the last run left, and what it was given.
+fn clear(sandbox: &Sandbox) -> Result<(), Error> {
+    let fs = sandbox.fs();
+    fs.remove_all(&[OUT.to_owned(), INPUT_FILES.to_owned()])?;
+    Ok(fs.create_dirs(&[INPUT_FILES, FILES, SESSION_OUT].map(str::to_owned))?)
+}
+
+// The files of a directory and below, by the last part of their names.
+fn files_in(sandbox: &Sandbox, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let mut files = Vec::new();
+    for found in sandbox.fs().walk(directory)? {
+        let name = found.path.rsplit('/').next().unwrap_or_default();
+        if found.stat.is_file() && name != ".keep" {
+            files.push((name.to_owned(), sandbox.fs().read(&found.path)?));
+        }
+    }
+    Ok(files)
+}
+
+// What the run leaves is what the next one finds.
+fn keep(sandbox: &Sandbox) -> Result<(), Error> {
+    let mut left = files_in(sandbox, SESSION_OUT)?;
+    left.extend(files_in(sandbox, FILES)?);
+    if left.is_empty() {
+        return Ok(());
+    }
+    let files = left.into_iter().map(|(name, content)| (format!("{SESSION}/{name}"), Content::from(content)));
+    Ok(sandbox.fs().write_all(files.collect())?)
+}

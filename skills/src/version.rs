@@ -1,0 +1,103 @@
+//! Versions of skills: `MAJOR.MINOR.PATCH[-PRE]`, in the order of semantic versioning.
+
+use std::cmp::Ordering;
+
+/// Longest version.
+const LONGEST: usize = 128;
+
+/// Returns whether a text is a version.
+///
+/// ```
+/// use sandlite_skills::is_version;
+/// assert!(is_version("1.0.0") && is_version("2.3.1-beta.2"));
+/// assert!(!is_version("1.0") && !is_version("v1.0.0") && !is_version("latest"));
+/// ```
+#[must_use]
+pub fn is_version(text: &str) -> bool {
+    let (core, pre) = match text.split_once('-') {
+        Some((core, pre)) => (core, Some(pre)),
+        None => (text, None),
+    };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pre = |pre: &str| !pre.is_empty() && pre.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+    text.len() <= LONGEST && core.split('.').count() == 3 && core.split('.').all(is_number) && pre.is_none_or(is_pre)
+}
+
+/// Compares two versions; a pre-release comes before its release.
+pub(crate) fn compare(a: &str, b: &str) -> Ordering {
+    let split = |text: &'_ str| -> (String, Option<String>) {
+        match text.split_once('-') {
+            Some((core, pre)) => (core.to_owned(), Some(pre.to_owned())),
+            None => (text.to_owned(), None),
+        }
+    };
+    let ((core_a, pre_a), (core_b, pre_b)) = (split(a), split(b));
+    dotted(&core_a, &core_b).then_with(|| match (pre_a, pre_b) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(_), None) => Ordering::Less,
+        (Some(a), Some(b)) => dotted(&a, &b),
+    })
+}
+
+fn dotted(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a.split('.'), b.split('.'));
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) => return Ordering::Less,
+            (Some(_), None) => return Ordering::Greater,
+            (Some(a), Some(b)) => match part(a, b) {
+                Ordering::Equal => {}
+                other => return other,
+            },
+        }
+    }
+}
+
+// Numbers by what they are worth, however long; they come before words.
+fn part(a: &str, b: &str) -> Ordering {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match (number(a), number(b)) {
+        (true, true) => {
+            let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        }
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (false, false) => a.cmp(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_semver_orders_them() {
+        let ordered = [
+            "0.9.9",
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta.2",
+            "1.0.0-beta.11",
+            "1.0.0",
+            "1.2.0",
+            "1.10.0",
+            "99999999999999999999999.0.0",
+        ];
+        for pair in ordered.windows(2) {
+            assert_eq!(compare(pair[0], pair[1]), Ordering::Less, "{pair:?}");
+            assert_eq!(compare(pair[1], pair[0]), Ordering::Greater, "{pair:?}");
+        }
+        assert_eq!(compare("1.01.0", "1.1.0"), Ordering::Equal);
+    }
+
+    #[test]
+    fn other_texts_are_not_versions() {
+        for text in ["", "1", "1.0", "1.0.0.0", "v1.0.0", "1.0.x", "1.0.0-", "1.0.0-a_b", "../1.0.0", "1.0.0+build"] {
+            assert!(!is_version(text), "{text}");
+        }
+    }
+}
