@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 mod files;
+mod git;
 mod limits;
 mod run;
 mod versions;
@@ -13,6 +14,7 @@ use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
+pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
@@ -122,6 +124,8 @@ pub(crate) enum Verb {
     Checkpoints,
     /// Drop old versions
     Prune(Prune),
+    /// Exchange versions with git: export them as commits, import commits as versions
+    Git(Git),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

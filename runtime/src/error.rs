@@ -118,6 +118,9 @@ pub enum Error {
         /// What it should have.
         expected: String,
     },
+    /// A git repository cannot be read or written.
+    #[error(transparent)]
+    Git(#[from] git::Error),
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),

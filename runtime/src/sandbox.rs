@@ -114,7 +114,7 @@ impl Sandbox {
         })
     }
 
-    fn refuse_in_the_past(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_in_the_past(&self) -> Result<(), Error> {
         match self.at {
             None => Ok(()),
             Some(version) => {
