@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 mod files;
+mod git;
 mod limits;
 mod run;
 mod skill;
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
+pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
@@ -130,6 +132,8 @@ pub(crate) enum Verb {
     Prune(Prune),
     /// Keep, check and run skills: packages that an agent can find, read and run
     Skill(Skill),
+    /// Exchange versions with git: export them as commits, import commits as versions
+    Git(Git),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

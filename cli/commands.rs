@@ -9,6 +9,7 @@ mod doctor;
 mod export;
 mod fork;
 mod fs;
+mod git;
 mod guests;
 pub(crate) mod history;
 mod import;
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Checkpoints => versions::checkpoints(global, printer),
         Verb::Prune(prune) => versions::prune(global, prune, printer),
         Verb::Skill(skill) => skill::run(global, skill, printer),
+        Verb::Git(git) => git::run(global, git, printer),
         Verb::Export(export) => export::run(global, export, printer),
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),

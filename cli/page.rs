@@ -1,10 +1,11 @@
-//! A sandbox as one HTML page: what ran, what it printed and changed, the files, the keys. Nothing is loaded from anywhere,
+//! A sandbox as one HTML page: what ran, what it printed and changed, its versions, the files, the keys. Nothing is loaded from anywhere,
 //! nothing runs (its own policy forbids scripts), and everything that a guest wrote is escaped.
 
 mod chart;
 mod escape;
 mod files;
 mod runs;
+mod versions;
 
 use std::io::Write;
 
@@ -43,6 +44,9 @@ pub(crate) fn sandbox(sandbox: &Sandbox, out: &mut dyn Write) -> anyhow::Result<
     out.write_all(cards(&summary).as_bytes())?;
     if summary.runs > 0 {
         out.write_all(section("Usage", &chart::usage(&measured)).as_bytes())?;
+    }
+    if let Some(versions) = versions::section(sandbox)? {
+        out.write_all(section("Versions", &versions).as_bytes())?;
     }
     out.write_all(section_start("Timeline").as_bytes())?;
     timeline(sandbox, &newest, &files, summary.runs, out)?;

@@ -18,14 +18,19 @@ pub(super) const BEGINNING_BYTES: usize = OUTPUT_BYTES - 64;
 /// Changed files of one run that are shown.
 const CHANGES: usize = 200;
 
-/// One run; folded unless `open`.
-pub(super) fn article(run: &Run, files: &Shown, open: bool) -> String {
-    let (badge, class) = match run.exit_code {
+/// How a run ended, and the class of that word.
+pub(super) fn badge(run: &Run) -> (String, &'static str) {
+    match run.exit_code {
         Some(0) => ("exit 0".to_owned(), "ok"),
         Some(code) => (format!("exit {code}"), "bad"),
         None if run.status == "success" => ("done".to_owned(), "quiet"),
         None => (run.status.to_owned(), "warn"),
-    };
+    }
+}
+
+/// One run; folded unless `open`.
+pub(super) fn article(run: &Run, files: &Shown, open: bool) -> String {
+    let (badge, class) = badge(run);
     let nanos = run.completed.map_or(0, |completed| completed.saturating_sub(run.started));
     let took = time::span(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)));
     let first = run.command.lines().next().unwrap_or_default();
@@ -107,7 +112,7 @@ fn changed(run: &Run, files: &Shown) -> String {
     html + "</ul>\n"
 }
 
-fn diff_html(diff: &str) -> String {
+pub(super) fn diff_html(diff: &str) -> String {
     let lines = shortened(diff, OUTPUT_BYTES);
     let lines = lines.lines().map(|line| {
         let class = match line.as_bytes().first() {

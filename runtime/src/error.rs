@@ -126,6 +126,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A git repository cannot be read or written.
+    #[error(transparent)]
+    Git(#[from] git::Error),
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),

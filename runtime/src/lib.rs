@@ -67,5 +67,7 @@ pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
 pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
-pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
+pub use versions::{
+    Comparison, Difference, DifferenceKind, GitExport, GitExported, GitForm, GitImport, GitImported, LoggedVersion, Versions,
+};
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -1,9 +1,10 @@
 //! Versions: every run that changed something left a state that can be named, read, compared and brought back.
 //!
 //! The rows of a past state are `sqlite-fs`'s; here are the words for them (`reference.rs`), what differs between two of them
-//! (`compare.rs`) and the verbs.
+//! (`compare.rs`), commits of git (`git.rs`) and the verbs.
 
 mod compare;
+mod git;
 mod reference;
 
 use serde_json::json;
@@ -11,6 +12,7 @@ use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, V
 
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
+pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
 pub(crate) use reference::resolve;
 
 use crate::cancel::Deadline;
@@ -81,6 +83,12 @@ impl Sandbox {
         let mut sandbox = self.clone();
         sandbox.at = Some(self.versions().resolve(reference)?.number);
         Ok(sandbox)
+    }
+
+    /// The version that is looked at, for a sandbox that [`at`](Self::at) returned.
+    #[must_use]
+    pub fn version_shown(&self) -> Option<i64> {
+        self.at
     }
 
     /// A second sandbox in memory that continues from a version: its files, keys and sessions, under the same limits.

@@ -4,6 +4,7 @@ mod actions;
 mod commands;
 mod determinism;
 mod files;
+mod git;
 mod history;
 mod kv;
 mod limits;

@@ -40,7 +40,7 @@ fn elements(page: &str) -> Vec<String> {
         let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap().to_owned();
         if tag.starts_with('/') {
             assert_eq!(open.pop(), Some(name), "tags are nested");
-        } else if !["!doctype", "meta"].contains(&name.as_str()) {
+        } else if !["!doctype", "meta", "input"].contains(&name.as_str()) {
             open.push(name.clone());
             found.push(name);
         }
@@ -84,6 +84,46 @@ fn the_page_shows_what_ran_and_what_changed() {
     let run = fs::read_to_string(directory.path().join("run.html")).unwrap();
     assert!(run.contains("<h1>run 2</h1>") && run.contains("created"));
     elements(&run);
+}
+
+#[test]
+fn the_page_has_a_slider_over_the_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = hostile_page(directory.path());
+    let versions = page.split("<section id=\"versions\">").nth(1).unwrap().split("</section>").next().unwrap();
+    // The empty sandbox, its set-up, the three commands and the key.
+    assert_eq!(versions.matches("<input type=\"radio\" name=\"version\"").count(), 6);
+    assert_eq!(versions.matches("<article class=\"panel p").count(), 6);
+    assert_eq!(versions.matches(" checked ").count(), 1, "the newest version is chosen");
+    // `/note` is there from the fourth version on, and in another state from the fifth on.
+    assert!(versions.contains(
+        "<div class=\"state a3 b3\"><span class=\"name\">note</span><small>8 B</small><small class=\"by\">run 2</small>"
+    ));
+    assert!(
+        versions.contains(
+            "<div class=\"state a4\"><span class=\"name\">note</span><small>6 B</small><small class=\"by\">run 3</small>"
+        )
+    );
+    assert!(versions.contains("<span class=\"del\">-two</span>\n<span class=\"add\">+2</span>"));
+    // One rule each for what comes later, for what is gone, and for what is shown.
+    assert!(versions.contains("main:has(.ticks>input:checked~#v3) .a3,main:has(#v3~input:checked) .b3{display:none}"));
+    let past = directory.path().join("past.html");
+    sandlite(&["--db", "a.db", "--at", "HEAD~2", "info", "--html", past.to_str().unwrap()], directory.path());
+    assert_eq!(fs::read_to_string(past).unwrap().matches("<article class=\"panel p").count(), 4, "later versions are not shown");
+}
+
+#[test]
+fn the_slider_is_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "mkdir /d; awk 'BEGIN { for (i = 1; i <= 6000; i++) { f = \"/d/f\" i; print i > f; close(f) } }'";
+    sandlite(&["--db", "a.db", "bash", "-c", script], directory.path());
+    sandlite(&["--db", "a.db", "bash", "-c", "seq 100000 > /long; rm /d/f1"], directory.path());
+    sandlite(&["--db", "a.db", "info", "--html", "page.html"], directory.path());
+    let page = fs::read_to_string(directory.path().join("page.html")).unwrap();
+    assert!(page.contains(" more entries are left out of the tree.") && page.contains("<li>… and "));
+    assert_eq!(page.matches("<div class=\"state ").count(), 5000);
+    assert!(page.len() < 8 << 20, "{}", page.len());
+    elements(&page);
 }
 
 fn browser() -> Option<PathBuf> {
@@ -133,6 +173,12 @@ fn a_real_browser_shows_the_page_and_runs_nothing() {
     };
     let (light, dark) = (drawn("light.png", &[]), drawn("dark.png", &["--blink-settings=preferredColorScheme=0"]));
     assert!(light.len() > 5_000 && dark.len() > 5_000 && light != dark);
+    // Another version that is chosen looks different: the style sheet alone does it.
+    let whole = fs::read_to_string(directory.path().join("page.html")).unwrap();
+    let chosen = whole.replacen(" checked title", " title", 1).replacen("id=\"v3\" title", "id=\"v3\" checked title", 1);
+    assert_ne!(whole, chosen);
+    fs::write(directory.path().join("page.html"), chosen).unwrap();
+    assert_ne!(drawn("chosen.png", &[]), light);
     // What the browser made of the page has the elements we wrote and no others.
     assert!(dom.contains("<h2>Timeline</h2>") && !dom.contains("<script") && !dom.contains("<img"));
 }

@@ -7,6 +7,7 @@ mod files_in_memory;
 mod growth;
 mod guests;
 mod hostile_files;
+mod hostile_repositories;
 mod isolation;
 mod soak;
 

@@ -419,10 +419,10 @@ pub(super) fn largest(limits: &Limits) -> u64 {
 // A directory that is not there yet appears when everything is in it.
 fn export_whole(view: &View<Reader>, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
     if host.symlink_metadata().is_ok() {
-        return export_tree(view, guest, host);
+        return export_tree(view, guest, host, &|_| false);
     }
     let new = NewFile::beside(host)?;
-    let copy = export_tree(view, guest, new.path()).map_err(|error| match error {
+    let copy = export_tree(view, guest, new.path(), &|_| false).map_err(|error| match error {
         Error::HostFile { path, source } => {
             let path = path.strip_prefix(new.path()).map_or_else(|_| path.clone(), |below| host.join(below));
             Error::HostFile { path, source }

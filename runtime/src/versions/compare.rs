@@ -246,7 +246,9 @@ impl Comparison {
         out
     }
 
-    fn patch_of(&self, difference: &Difference) -> String {
+    /// The part of the patch that is about one of the differences; empty for a directory.
+    #[must_use]
+    pub fn patch_of(&self, difference: &Difference) -> String {
         let Some((from, to)) = self.views.as_ref().filter(|_| !difference.is_directory) else { return String::new() };
         let path = difference.path.trim_start_matches('/');
         let stat = |view: &View<Reader>| view.fs().symlink_metadata(&difference.path).ok();

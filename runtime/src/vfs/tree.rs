@@ -147,8 +147,13 @@ fn fill(view: &View<Transaction>, node: Node, file: &File) -> Result<u64, FsErro
 }
 
 /// Copies what a directory of the sandbox shows into a host directory, made if it is missing. The fixed world is in every sandbox
-/// and left out.
-pub(crate) fn export_tree<R: Rows>(view: &View<R>, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
+/// and left out, and so is what has a name that `is_refused`.
+pub(crate) fn export_tree<R: Rows>(
+    view: &View<R>,
+    guest: &str,
+    host: &Path,
+    is_refused: &dyn Fn(&str) -> bool,
+) -> Result<TreeCopy, Error> {
     let top = view.find(ROOT_NODE, guest, Last::Follow);
     if !matches!(top, Ok((_, FileType::Directory))) {
         return Err(unread(guest, top.err().unwrap_or(FsError::NotDirectory)));
@@ -165,6 +170,10 @@ pub(crate) fn export_tree<R: Rows>(view: &View<R>, guest: &str, host: &Path) -> 
         // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target.
         // One that is a path gets neither there nor anywhere else in the target, wherever it comes from.
         let name = component(name).map_err(|error| unread(found.path, error))?;
+        if is_refused(name) {
+            copy.skip(child.to_owned());
+            return Ok(Step::Skip);
+        }
         if into.0 != directory {
             into = (directory.to_owned(), target.descend(directory)?);
         }

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Limits, Mount, Preset, Sandbox};
+use runtime::{Command, Content, Error, GitImport, HistoryFilter, Limits, Mount, Preset, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
@@ -18,7 +18,8 @@ use crate::host_tools::{self, ToolParts};
 use crate::operation::{Done, act, json};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
-use crate::{errors, fork, trees};
+use crate::trees::{self, absolute};
+use crate::{errors, fork};
 
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
@@ -482,21 +483,38 @@ impl NativeSandbox {
     /// A snapshot's bytes.
     #[pyo3(signature = (compat, done=None))]
     fn export_snapshot(&self, py: Python<'_>, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| {
-            let trouble = |error: std::io::Error| Error::Invalid(format!("no temporary file for the snapshot: {error}"));
-            let directory = tempfile::tempdir().map_err(trouble)?;
-            let path = directory.path().join("snapshot.db");
-            export(sandbox, &path, compat.as_deref())?;
-            Ok(Done::Bytes(std::fs::read(&path).map_err(trouble)?))
-        })
+        self.look(py, done, move |sandbox| trees::snapshot(sandbox, compat.as_deref()))
     }
 
     /// A compact copy in a new file.
     #[pyo3(signature = (path, compat, done=None))]
     fn export_to(&self, py: Python<'_>, path: PathBuf, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| {
-            export(sandbox, &path, compat.as_deref())?;
+            trees::export(sandbox, &path, compat.as_deref())?;
             Ok(Done::Nothing)
+        })
+    }
+
+    /// The versions as a git repository or bundle; what was written, as JSON.
+    #[pyo3(signature = (to, path, bare, done=None))]
+    fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, bare: bool, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), bare))
+    }
+
+    /// The commits of a git repository or bundle as versions; what was made, as JSON.
+    #[pyo3(signature = (source, reference, into, depth, done=None))]
+    fn git_import(
+        &self,
+        py: Python<'_>,
+        source: PathBuf,
+        reference: Option<String>,
+        into: String,
+        depth: Option<u64>,
+        done: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.change(py, done, move |sandbox| {
+            let options = GitImport { reference, into: absolute(sandbox.current_dir(), &into), depth };
+            trees::git_import(sandbox, &source, &options)
         })
     }
 
@@ -582,16 +600,4 @@ impl NativeSandbox {
             py.detach(move || drop(sandbox));
         }
     }
-}
-
-fn export(sandbox: &Sandbox, path: &std::path::Path, compat: Option<&str>) -> Result<(), Error> {
-    match compat {
-        None => sandbox.export(path),
-        Some("localsandbox") => sandbox.export_compat(path, Export::default(), Compat::LocalSandbox),
-        Some(other) => Err(Error::Invalid(format!("unknown layout `{other}` (supported: `localsandbox`)"))),
-    }
-}
-
-fn absolute(directory: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
 }

@@ -4,10 +4,15 @@ use std::fs::File;
 use std::path::Path;
 
 use runtime::actions::FoundFile;
-use runtime::{Content, Error, NewFile, Sandbox, Summary, TreeCopy};
+use runtime::{Compat, Content, Error, Export, GitExport, GitForm, GitImport, NewFile, Sandbox, Summary, TreeCopy};
 use serde_json::json;
 
 use crate::operation::{Done, json as text};
+
+/// A path as the sandbox knows it: relative ones begin at a directory.
+pub(crate) fn absolute(directory: &str, path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
+}
 
 /// Everything below a path, as JSON.
 pub(crate) fn walk(sandbox: &Sandbox, path: &str) -> Result<Done, Error> {
@@ -52,6 +57,38 @@ pub(crate) fn copied(copy: &TreeCopy) -> Result<Done, Error> {
     let TreeCopy { files, directories, symlinks, bytes, skipped } = copy;
     let rows = json!({ "files": files, "directories": directories, "symlinks": symlinks, "bytes": bytes, "skipped": skipped });
     Ok(Done::Json(Some(rows.to_string())))
+}
+
+/// A compact copy in a new file, in the layout that is asked for.
+pub(crate) fn export(sandbox: &Sandbox, path: &Path, compat: Option<&str>) -> Result<(), Error> {
+    match compat {
+        None => sandbox.export(path),
+        Some("localsandbox") => sandbox.export_compat(path, Export::default(), Compat::LocalSandbox),
+        Some(other) => Err(Error::Invalid(format!("unknown layout `{other}` (supported: `localsandbox`)"))),
+    }
+}
+
+/// The bytes of such a copy.
+pub(crate) fn snapshot(sandbox: &Sandbox, compat: Option<&str>) -> Result<Done, Error> {
+    let trouble = |error: std::io::Error| Error::Invalid(format!("no temporary file for the snapshot: {error}"));
+    let directory = tempfile::tempdir().map_err(trouble)?;
+    let path = directory.path().join("snapshot.db");
+    export(sandbox, &path, compat)?;
+    Ok(Done::Bytes(std::fs::read(&path).map_err(trouble)?))
+}
+
+/// Writes the versions as commits; what was written, as JSON.
+pub(crate) fn git_export(sandbox: &Sandbox, to: &Path, path: String, bare: bool) -> Result<Done, Error> {
+    let form = match GitForm::of(to) {
+        GitForm::Repository if bare => GitForm::Bare,
+        form => form,
+    };
+    Ok(Done::Json(Some(text(&sandbox.versions().git_export(to, &GitExport { path, form })?)?)))
+}
+
+/// Makes versions of commits; what was made, as JSON.
+pub(crate) fn git_import(sandbox: &Sandbox, source: &Path, options: &GitImport) -> Result<Done, Error> {
+    Ok(Done::Json(Some(text(&sandbox.versions().git_import(source, options)?)?)))
 }
 
 /// What a sandbox holds, as JSON.

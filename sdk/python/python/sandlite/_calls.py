@@ -15,7 +15,7 @@ from ._host_tools import Approve, ToolLike, parts
 from ._results import Result
 
 if TYPE_CHECKING:
-    from ._records import Answer, Checkpoint, Diff, Edited, FileEntry, FileStat, FileWindow, HistoryEntry, Info, Match, TreeCopy, Version, Written
+    from ._records import Answer, Checkpoint, Diff, Edited, FileEntry, FileStat, FileWindow, GitExported, GitImported, HistoryEntry, Info, Match, TreeCopy, Version, Written
 
 T = TypeVar("T")
 
@@ -408,6 +408,14 @@ def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:
 
 def export_to(box: _native.Sandbox, path: Union[str, "os.PathLike[str]"], compat: Optional[str]) -> Call[None]:
     return Call(lambda done: box.export_to(path, compat, done), _same)
+
+
+def git_export(box: _native.Sandbox, to: HostPath, path: str, bare: bool) -> Call[GitExported]:
+    return Call(lambda done: box.git_export(os.fspath(to), path, bare, done), lambda answer: _results.GitExported(**json.loads(answer)))
+
+
+def git_import(box: _native.Sandbox, source: HostPath, ref: Optional[str], into: str, depth: Optional[int]) -> Call[GitImported]:
+    return Call(lambda done: box.git_import(os.fspath(source), ref, into, depth, done), lambda answer: _results.GitImported(**json.loads(answer)))
 
 
 def sessions(box: _native.Sandbox) -> Call[list[str]]:

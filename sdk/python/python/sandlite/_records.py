@@ -133,6 +133,39 @@ class TreeCopy:
 
 
 @dataclass(frozen=True)
+class GitExported:
+    """What :meth:`Sandbox.git_export` wrote."""
+
+    #: The newest commit.
+    head: str
+    commits: int
+    tags: int
+    objects: int
+    #: Bytes of the pack.
+    bytes: int
+    #: The oldest version that is part of it.
+    first_version: int
+    #: Paths that git cannot hold, and links that lead out of the working tree.
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class GitImported:
+    """What :meth:`Sandbox.git_import` made."""
+
+    #: The newest commit.
+    head: str
+    commits: int
+    versions: int
+    #: Files and links of the newest commit, and their bytes.
+    files: int
+    bytes: int
+    #: Checkpoints that were made of tags, and tags that could not be.
+    checkpoints: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Info:
     """What a sandbox holds, as :meth:`Sandbox.info` returns it. Sizes are in bytes."""
 

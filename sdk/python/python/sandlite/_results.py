@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ._records import FileEntry as FileEntry
     from ._records import FileStat as FileStat
     from ._records import FileWindow as FileWindow
+    from ._records import GitExported as GitExported
+    from ._records import GitImported as GitImported
     from ._records import HistoryEntry as HistoryEntry
     from ._records import Image as Image
     from ._records import Info as Info

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         FileEntry,
         FileStat,
         FileWindow,
+        GitExported,
+        GitImported,
         HistoryEntry,
         Info,
         Match,
@@ -977,6 +979,32 @@ class Sandbox:
         >>> box.export_to("snapshot.db")
         """
         _finish(_calls.export_to(self._native, path, compat))
+
+    def git_export(self, to: HostPath, *, path: str = "/", bare: bool = False) -> GitExported:
+        """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` without
+        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root.
+
+        >>> box.write_file("/src/plan", "A")
+        >>> box.git_export("plan.bundle", path="/src").commits
+        1
+        """
+        return _finish(_calls.git_export(self._native, to, path, bare))
+
+    def git_import(
+        self, source: HostPath, *, ref: Optional[str] = None, into: str = ".", depth: Optional[int] = None
+    ) -> GitImported:
+        """Makes versions of the commits of a git repository or bundle: its first-parent history. Tags become checkpoints.
+        If something is wrong with it, nothing is changed.
+
+        >>> box.write_file("/src/plan", "A")
+        >>> box.git_export("plan.bundle", path="/src").commits
+        1
+        >>> box.git_import("plan.bundle", into="/copy").versions
+        1
+        >>> box.read_file("/copy/plan")
+        'A'
+        """
+        return _finish(_calls.git_import(self._native, source, ref, into, depth))
 
     def session(self, name: str = "main") -> "Session":
         """Returns a shell and a Python that keep their state between calls.

@@ -1,0 +1,62 @@
+//! The words of `sandlite git`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db git export ./work --path /src    a repository with the files of /src
+  sandlite --db agent.db git export agent.bundle          one file: `git clone agent.bundle`
+  sandlite --db agent.db git import ~/project             its commits as versions of the sandbox")]
+pub(crate) struct Git {
+    #[command(subcommand)]
+    pub(crate) verb: GitVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GitVerb {
+    /// Write the versions as commits of a new git repository or bundle
+    Export(GitExport),
+    /// Make versions of the commits of a git repository or bundle
+    Import(GitImport),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Each version that changed files becomes a commit. Its message is the command, with the trailers Exit-Status and Sandlite-Run. \
+Checkpoints become tags. The same sandbox gives the same hashes, so that a later export can be fetched into a clone of an earlier one. \
+Git has no empty directories and no named pipes, keeps only the executable bit of permissions, and refuses names such as .git. \
+The command lists what it leaves out.")]
+pub(crate) struct GitExport {
+    /// A new directory with files and .git; NAME.git is a bare repository, NAME.bundle a bundle
+    #[arg(value_name = "DIR|FILE.bundle")]
+    pub(crate) to: PathBuf,
+    /// The directory that becomes the root of the repository
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) path: String,
+    /// Write a bare repository: no files, only what .git has
+    #[arg(long)]
+    pub(crate) bare: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Imports the first-parent history, oldest commit first. Author, date and message are in the history, and tags become checkpoints. \
+Everything is checked before anything is changed: a damaged repository, submodules, SHA-256 names, alternates and files that \
+would be overwritten are errors.")]
+pub(crate) struct GitImport {
+    /// A repository, or a bundle
+    #[arg(value_name = "DIR|FILE.bundle")]
+    pub(crate) from: PathBuf,
+    /// The branch, tag or commit whose history to import [default: HEAD]
+    #[arg(long = "ref", value_name = "REF")]
+    pub(crate) reference: Option<String>,
+    /// The directory that takes the files [default: the home directory]
+    #[arg(long, value_name = "PATH", default_value = ".", hide_default_value = true)]
+    pub(crate) into: String,
+    /// Import only the newest N commits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) depth: Option<u64>,
+}

@@ -1,0 +1,169 @@
+//! A pack that somebody else made.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::index::Index;
+use super::{HEADER_BYTES, HEADER_LEN, MAGIC, NAME_DELTA, OFFSET_DELTA};
+use crate::error::Error;
+use crate::id::{Hasher, ID_BYTES};
+use crate::zlib::Inflater;
+use crate::{Id, Kind};
+
+/// Compressed bytes that are read at a time: first few, as most objects are small.
+const FIRST_BYTES: usize = 4 << 10;
+const NEXT_BYTES: usize = 64 << 10;
+/// Bytes of the header of an object at most: its kind and size, and where its base is.
+const ENTRY_BYTES: usize = 10 + ID_BYTES;
+
+/// A pack in a file, or in the later part of one.
+pub(crate) struct Pack {
+    file: File,
+    path: PathBuf,
+    start: u64,
+    /// Bytes of the pack without its checksum.
+    len: u64,
+    pub(crate) index: Index,
+}
+
+/// What an object is stored as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Whole(Kind),
+    /// A difference from the object at another offset.
+    FromOffset(u64),
+    /// A difference from another object.
+    FromName(Id),
+}
+
+/// An object in a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) stored: Stored,
+    /// Bytes of what is stored.
+    pub(crate) size: u64,
+    data: u64,
+}
+
+impl Pack {
+    /// Opens a pack and checks that it begins as one, and has as many objects as its index.
+    pub(crate) fn open(file: File, path: PathBuf, start: u64, index: Index) -> Result<Self, Error> {
+        let length = file.metadata().map_err(Error::io(&path))?.len();
+        let cut = || Error::damaged(format!("`{}` is cut short", path.display()));
+        let len = length.checked_sub(start + ID_BYTES as u64).filter(|len| *len >= HEADER_BYTES).ok_or_else(cut)?;
+        Ok(Self { file, path, start, len, index })
+    }
+
+    /// The number of objects that the pack says it has.
+    pub(crate) fn count(&self) -> Result<u64, Error> {
+        let mut head = [0; HEADER_LEN];
+        self.read_exact(0, &mut head)?;
+        match head.split_at(MAGIC.len()) {
+            (magic, count) if magic == MAGIC => Ok(count.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
+            _ => Err(Error::Unsupported(format!("`{}` is not a pack of version 2", self.path.display()))),
+        }
+    }
+
+    /// Compares the checksum at the end. `is_over` stops it.
+    pub(crate) fn verify(&self, is_over: &dyn Fn() -> bool) -> Result<(), Error> {
+        let (mut hasher, mut at, mut piece) = (Hasher::new(), 0, vec![0; NEXT_BYTES]);
+        while at < self.len {
+            if is_over() {
+                return Err(Error::Interrupted);
+            }
+            let len = piece.len().min(usize::try_from(self.len - at).unwrap_or(usize::MAX));
+            let bytes = piece.get_mut(..len).unwrap_or_default();
+            self.read_exact(at, bytes)?;
+            hasher.update(bytes);
+            at += len as u64;
+        }
+        let mut sum = [0; ID_BYTES];
+        self.read_exact(self.len, &mut sum)?;
+        if hasher.finish().0 == sum {
+            Ok(())
+        } else {
+            Err(Error::damaged(format!("`{}` is cut short or damaged: its checksum differs", self.path.display())))
+        }
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(&self.file, buffer, self.start + offset);
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(&self.file, buffer, self.start + offset);
+        read.map_err(Error::io(&self.path))
+    }
+
+    fn read_exact(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Error> {
+        while !buffer.is_empty() {
+            let len = self.read_at(offset, buffer)?;
+            if len == 0 {
+                return Err(Error::damaged(format!("`{}` is cut short", self.path.display())));
+            }
+            offset += len as u64;
+            buffer = buffer.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Reads what is at an offset.
+    pub(crate) fn entry(&self, offset: u64) -> Result<Entry, Error> {
+        let wrong = || Error::damaged(format!("`{}` has no object at {offset}", self.path.display()));
+        if offset < HEADER_BYTES || offset >= self.len {
+            return Err(wrong());
+        }
+        let mut bytes = [0; ENTRY_BYTES];
+        let read = self.read_at(offset, &mut bytes)?;
+        let mut bytes = bytes.get(..read).unwrap_or_default().iter().copied();
+        let first = bytes.next().ok_or_else(wrong)?;
+        let (mut size, mut shift, mut used, mut more) = (u64::from(first & 0x0F), 4u32, 1, first & 0x80 != 0);
+        while more {
+            let byte = bytes.next().ok_or_else(wrong)?;
+            size |= u64::from(byte & 0x7F).checked_shl(shift).filter(|_| shift < 57).ok_or_else(wrong)?;
+            (shift, used, more) = (shift + 7, used + 1, byte & 0x80 != 0);
+        }
+        let stored = match first >> 4 & 0x07 {
+            OFFSET_DELTA => {
+                let mut byte = bytes.next().ok_or_else(wrong)?;
+                let mut back = u64::from(byte & 0x7F);
+                used += 1;
+                while byte & 0x80 != 0 {
+                    byte = bytes.next().ok_or_else(wrong)?;
+                    back =
+                        back.checked_add(1).and_then(|back| back.checked_mul(0x80)).ok_or_else(wrong)? | u64::from(byte & 0x7F);
+                    used += 1;
+                }
+                // Earlier and not itself: a chain can only go back.
+                let base = offset.checked_sub(back).filter(|base| *base < offset && *base >= HEADER_BYTES);
+                Stored::FromOffset(base.ok_or_else(wrong)?)
+            }
+            NAME_DELTA => {
+                let mut id = [0; ID_BYTES];
+                for byte in &mut id {
+                    *byte = bytes.next().ok_or_else(wrong)?;
+                }
+                used += ID_BYTES as u64;
+                Stored::FromName(Id(id))
+            }
+            number => Stored::Whole(Kind::of_number(number).ok_or_else(wrong)?),
+        };
+        Ok(Entry { stored, size, data: offset + used })
+    }
+
+    /// Inflates what is stored, whose size the caller has checked, and returns it with the offset behind it.
+    pub(crate) fn inflate(&self, entry: &Entry) -> Result<(Vec<u8>, u64), Error> {
+        let size = usize::try_from(entry.size).map_err(|_| Error::TooLarge("an object does not fit into memory".to_owned()))?;
+        let (mut inflater, mut at) = (Inflater::new(size), entry.data);
+        let mut piece = vec![0; if size < FIRST_BYTES { FIRST_BYTES } else { NEXT_BYTES }];
+        loop {
+            let room = usize::try_from(self.len.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
+            let read = self.read_at(at, piece.get_mut(..room).unwrap_or_default())?;
+            let done = inflater.piece(piece.get(..read).unwrap_or_default(), read > 0)?;
+            at += done.consumed as u64;
+            if done.is_over {
+                return Ok((inflater.finish()?, at));
+            }
+            piece.resize(NEXT_BYTES, 0);
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! A repository or bundle of the versions: one commit for each that changed files. Only what a version changed is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use git::{Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, encode_tree, is_dot_git, reference_name};
+use sqlite_fs::path::{Last, Tree as _};
+use sqlite_fs::{ChangeKind, FileType, FsError, Reader, Step, Version, VersionKind, Volume as _};
+
+use super::{describe, signature};
+use crate::versions::compare::is_at_or_below;
+use crate::versions::{LoggedVersion, Versions};
+use crate::vfs::{Node, ROOT_NODE, Scope, View, export_tree};
+use crate::{Error, NewFile};
+
+/// The branch.
+const BRANCH: &str = "main";
+/// A larger file is read in pieces, and no difference from its last content is looked for.
+const SMALL_BYTES: u64 = 1 << 20;
+/// Paths that are named as left out.
+const SKIPPED_MAX: usize = 1_000;
+/// From so many changes on, a list of them may not be complete.
+const CHANGES_MAX: usize = 100_000;
+
+/// What [`Versions::git_export`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GitForm {
+    /// A directory with the files of the newest version and a `.git`.
+    Repository,
+    /// A repository without files.
+    Bare,
+    /// One file that can be cloned and fetched from.
+    Bundle,
+}
+
+/// How to export versions to git.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitExport {
+    /// The directory that becomes the root of the repository.
+    pub path: String,
+    /// What to write.
+    pub form: GitForm,
+}
+
+/// What an export wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct GitExported {
+    /// The newest commit, in hexadecimal.
+    pub head: String,
+    /// Commits: one for each version that changed files below the path.
+    pub commits: u64,
+    /// Tags: one for each checkpoint.
+    pub tags: u64,
+    /// Objects.
+    pub objects: u64,
+    /// Bytes of the pack.
+    pub bytes: u64,
+    /// The oldest version that is part of it; what came before was pruned, or another program has overwritten it.
+    pub first_version: i64,
+    /// Paths that git cannot hold (named pipes, names such as `.git`), and links that lead out of the working tree, at most 1000.
+    pub skipped: Vec<String>,
+}
+
+/// A directory as it was last written.
+#[derive(Default)]
+struct Directory {
+    entries: BTreeMap<String, Child>,
+    stored: Option<(Id, Vec<u8>)>,
+    is_changed: bool,
+}
+
+enum Child {
+    Leaf(Mode, Id),
+    Directory(Box<Directory>),
+}
+
+impl Directory {
+    fn put(&mut self, path: &str, child: Option<Child>) {
+        self.is_changed = true;
+        let Some((name, rest)) = path.split_once('/') else {
+            match child {
+                // What is in a directory is listed by itself.
+                Some(Child::Directory(_)) if matches!(self.entries.get(path), Some(Child::Directory(_))) => {}
+                Some(child) => drop(self.entries.insert(path.to_owned(), child)),
+                None => drop(self.entries.remove(path)),
+            }
+            return;
+        };
+        if child.is_none() && !matches!(self.entries.get(name), Some(Child::Directory(_))) {
+            return;
+        }
+        let entry = self.entries.entry(name.to_owned()).or_insert_with(|| Child::Directory(Box::default()));
+        if !matches!(entry, Child::Directory(_)) {
+            *entry = Child::Directory(Box::default());
+        }
+        if let Child::Directory(directory) = entry {
+            directory.put(rest, child);
+        }
+    }
+
+    fn leaf(&self, path: &str) -> Option<Id> {
+        match path.split_once('/') {
+            Some((name, rest)) => match self.entries.get(name)? {
+                Child::Directory(directory) => directory.leaf(rest),
+                Child::Leaf(..) => None,
+            },
+            None => match self.entries.get(path)? {
+                Child::Leaf(_, id) => Some(*id),
+                Child::Directory(_) => None,
+            },
+        }
+    }
+
+    /// Writes the trees that changed; `None` for a directory without files, of which git has none.
+    fn store(&mut self, pack: &mut PackWriter) -> Result<Option<Id>, Error> {
+        if !self.is_changed {
+            return Ok(self.stored.as_ref().map(|(id, _)| *id));
+        }
+        let mut entries = Vec::with_capacity(self.entries.len());
+        for (name, child) in &mut self.entries {
+            match child {
+                Child::Leaf(mode, id) => entries.push((name.as_str(), *mode, *id)),
+                Child::Directory(directory) => {
+                    entries.extend(directory.store(pack)?.map(|id| (name.as_str(), Mode::Directory, id)));
+                }
+            }
+        }
+        self.is_changed = false;
+        if entries.is_empty() {
+            self.stored = None;
+            return Ok(None);
+        }
+        let bytes = encode_tree(entries);
+        let id = pack.add_like(Kind::Tree, &bytes, self.stored.as_ref().map(|(id, bytes)| (*id, bytes.as_slice())))?;
+        self.stored = Some((id, bytes));
+        Ok(Some(id))
+    }
+
+    fn files(&self, path: &str, found: &mut Vec<(String, Mode, Id)>) {
+        for (name, child) in &self.entries {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+            match child {
+                Child::Leaf(mode, id) => found.push((path, *mode, *id)),
+                Child::Directory(directory) => directory.files(&path, found),
+            }
+        }
+    }
+}
+
+/// An export under way.
+struct Export<'a> {
+    versions: Versions<'a>,
+    reader: Reader,
+    top: String,
+    pack: PackWriter,
+    root: Directory,
+    /// The last commit and its tree.
+    head: Option<(Id, Id)>,
+    commits: u64,
+    skipped: BTreeSet<String>,
+    tags: Vec<Reference>,
+}
+
+/// All commits.
+struct Finished {
+    exported: GitExported,
+    packed: Packed,
+    references: Vec<Reference>,
+    /// The files of the newest version.
+    files: Vec<(String, Mode, Id)>,
+    newest: i64,
+}
+
+impl Versions<'_> {
+    /// Writes a git repository or bundle with one commit for each version that changed files, and a tag for each checkpoint.
+    /// The same sandbox gives the same hashes. Of permissions, git keeps whether a file can be executed.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # use sandlite_runtime::{GitExport, GitForm};
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.bash("mkdir /src; echo one > /src/note")?;
+    /// sandbox.bash("echo two > /src/note")?;
+    /// let path = directory.path().join("src.bundle");
+    /// let exported = sandbox.versions().git_export(&path, &GitExport { path: "/src".to_owned(), form: GitForm::of(&path) })?;
+    /// assert_eq!(exported.commits, 2);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if no version has files below the path, or an error if something is at the target or it cannot
+    /// be written: then nothing is.
+    pub fn git_export(&self, to: &Path, options: &GitExport) -> Result<GitExported, Error> {
+        if to.symlink_metadata().is_ok() {
+            let reason = format!("cannot export to `{}`: it exists; name a path that does not exist", to.display());
+            return Err(Error::Invalid(reason));
+        }
+        let top = self.sandbox.agent().absolute(&options.path)?;
+        if top.split('/').any(|name| name == "..") {
+            return Err(Error::Invalid(format!("invalid path `{top}`: it has `..`")));
+        }
+        let new = NewFile::beside(to)?;
+        let exported = match options.form {
+            GitForm::Bundle => self.export_bundle(new.path(), top)?,
+            GitForm::Bare => self.export_repository(new.path(), NewRepository::create(new.path(), true)?, top, false)?,
+            GitForm::Repository => {
+                let repository = NewRepository::create(&new.path().join(".git"), false)?;
+                self.export_repository(new.path(), repository, top, true)?
+            }
+        };
+        new.publish()?;
+        Ok(exported)
+    }
+
+    fn export_bundle(&self, path: &Path, top: String) -> Result<GitExported, Error> {
+        let packing = path.with_extension("pack");
+        let finished = self.export_commits(PackWriter::create(&packing)?, top)?;
+        let head = finished.references.first().map(|branch| Reference { name: "HEAD".to_owned(), ..branch.clone() });
+        let references: Vec<Reference> = head.into_iter().chain(finished.references).collect();
+        git::write_bundle(path, &references, &packing)?;
+        Ok(finished.exported)
+    }
+
+    fn export_repository(
+        &self,
+        path: &Path,
+        repository: NewRepository,
+        top: String,
+        with_files: bool,
+    ) -> Result<GitExported, Error> {
+        let Finished { mut exported, packed, references, files, newest } =
+            self.export_commits(repository.pack()?, top.clone())?;
+        if with_files {
+            repository.write_index(files)?;
+            let copied = export_tree(&self.stored(newest)?, &top, path, &is_dot_git)?;
+            let missing = copied.skipped.into_iter().map(|path| format!("{}/{path}", top.trim_end_matches('/')));
+            let all: BTreeSet<String> = missing.chain(exported.skipped).collect();
+            exported.skipped = all.into_iter().take(SKIPPED_MAX).collect();
+        }
+        repository.finish(packed, BRANCH, &references)?;
+        Ok(exported)
+    }
+
+    // What a version stored, without mounts: those are not part of it.
+    fn stored(&self, version: i64) -> Result<View<Reader>, Error> {
+        let scope = Scope { mounts: Arc::from([]), ..self.sandbox.scope.clone() };
+        self.sandbox.recorder.at(&scope, version)
+    }
+
+    fn export_commits(&self, pack: PackWriter, top: String) -> Result<Finished, Error> {
+        let mut export = Export {
+            versions: *self,
+            reader: self.reader()?,
+            top,
+            pack,
+            root: Directory::default(),
+            head: None,
+            commits: 0,
+            skipped: BTreeSet::new(),
+            tags: Vec::new(),
+        };
+        let mut previous: Option<(i64, View<Reader>)> = None;
+        let all = self.exportable()?;
+        let first_version = all.first().map_or(0, |version| version.number);
+        for version in all {
+            let number = version.number;
+            let view = self.stored(number)?;
+            export.take(version, &view, previous.as_ref())?;
+            previous = Some((number, view));
+        }
+        export.finish(first_version, previous.map_or(0, |(number, _)| number))
+    }
+
+    // The versions, oldest first. What another program has overwritten is unknown before that.
+    fn exportable(&self) -> Result<Vec<Version>, Error> {
+        let reader = self.reader()?;
+        let mut before = self.sandbox.at.map(|at| at + 1);
+        let mut all = Vec::new();
+        loop {
+            let page = reader.versions(before, 1000)?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.number);
+            let known = page.iter().position(|version| version.kind == VersionKind::Outside);
+            all.extend(page.into_iter().take(known.map_or(usize::MAX, |at| at + 1)));
+            if known.is_some() {
+                break;
+            }
+        }
+        all.reverse();
+        Ok(all)
+    }
+}
+
+fn failed(path: &str) -> impl Fn(FsError) -> Error + '_ {
+    move |source| Error::file("export", path, source)
+}
+
+impl Export<'_> {
+    /// Makes a commit of a version, if it has other files than the one before.
+    fn take(&mut self, version: Version, view: &View<Reader>, previous: Option<&(i64, View<Reader>)>) -> Result<(), Error> {
+        match previous {
+            None => self.read_everything(view)?,
+            Some((before, old)) => match self.changed(*before, version.number)? {
+                Some(paths) => paths.iter().try_for_each(|path| self.read_one(view, path, Some(old)))?,
+                None => self.read_everything(view)?,
+            },
+        }
+        let is_first = previous.is_none();
+        let labels = version.labels.clone();
+        let tree = self.root.store(&mut self.pack)?;
+        let tree = match (tree, self.head) {
+            (Some(tree), head) if head.is_none_or(|(_, before)| before != tree) => Some(tree),
+            // All files are gone.
+            (None, Some(_)) => {
+                let empty = self.pack.add(Kind::Tree, b"")?;
+                self.head.is_some_and(|(_, before)| before != empty).then_some(empty)
+            }
+            _ => None,
+        };
+        if let Some(tree) = tree {
+            let run = version.call.map(|call| self.versions.run(call)).transpose()?.flatten();
+            let described = describe(&LoggedVersion { version, run }, is_first);
+            let commit = git::Commit {
+                tree,
+                parents: self.head.iter().map(|(commit, _)| *commit).collect(),
+                author: described.author,
+                committer: described.committer,
+                message: described.message,
+            };
+            let id = self.pack.add(Kind::Commit, &commit.encode())?;
+            self.head = Some((id, tree));
+            self.commits += 1;
+        }
+        self.tag(&labels)
+    }
+
+    fn tag(&mut self, labels: &[String]) -> Result<(), Error> {
+        let Some((commit, _)) = self.head else { return Ok(()) };
+        for label in labels {
+            let base = reference_name(label);
+            let is_taken = |name: &str| {
+                self.tags.iter().any(|known| {
+                    let known = known.name.trim_start_matches("refs/tags/");
+                    // A name cannot be a directory of others as well.
+                    known == name || known.starts_with(&format!("{name}/")) || name.starts_with(&format!("{known}/"))
+                })
+            };
+            let name = (1..).map(|n| if n == 1 { base.clone() } else { format!("{base}-{n}") }).find(|name| !is_taken(name));
+            let name = name.unwrap_or(base);
+            let known = self.versions.checkpoints()?.into_iter().find(|known| known.name == *label);
+            let message = known.as_ref().and_then(|known| known.message.clone()).filter(|message| !message.trim().is_empty());
+            let (id, peeled) = match message {
+                Some(message) => {
+                    let tagger = signature(known.map_or(0, |known| known.time / 1_000_000_000));
+                    let tag = Tag { object: commit, name: name.clone(), tagger, message };
+                    (self.pack.add(Kind::Tag, &tag.encode())?, Some(commit))
+                }
+                None => (commit, None),
+            };
+            self.tags.push(Reference { name: format!("refs/tags/{name}"), id, peeled });
+        }
+        Ok(())
+    }
+
+    // The paths that a version changed; `None` if there are too many to be listed.
+    fn changed(&self, before: i64, version: i64) -> Result<Option<Vec<String>>, Error> {
+        let (changes, is_complete) = self.reader.changes(before, Some(version))?;
+        if !is_complete || changes.len() >= CHANGES_MAX {
+            return Ok(None);
+        }
+        let mut paths = Vec::new();
+        for change in changes {
+            if let ChangeKind::Renamed { from } = change.kind {
+                paths.push(from);
+            }
+            paths.push(change.path);
+        }
+        Ok(Some(paths))
+    }
+
+    fn read_everything(&mut self, view: &View<Reader>) -> Result<(), Error> {
+        self.root = Directory { is_changed: true, stored: self.root.stored.take(), ..Directory::default() };
+        let mut found = Vec::new();
+        let top = self.top.clone();
+        match view.find(ROOT_NODE, &top, Last::NoFollow) {
+            Ok((_, FileType::Directory)) => {}
+            Ok(_) | Err(FsError::NoEntry | FsError::NotDirectory) => return Ok(()),
+            Err(source) => return Err(failed(&top)(source)),
+        }
+        view.fs().visit::<Error>(&top, |visited| {
+            if visited.is_left_out {
+                return Ok(Step::Skip);
+            }
+            found.push(visited.path.to_owned());
+            Ok(if name_of(visited.path).is_some_and(is_dot_git) { Step::Skip } else { Step::Enter })
+        })?;
+        found.iter().try_for_each(|path| self.read_one(view, path, None))
+    }
+
+    fn skip(&mut self, path: &str) {
+        if self.skipped.len() < SKIPPED_MAX {
+            self.skipped.insert(path.to_owned());
+        }
+    }
+
+    // Brings one path to what it is in a version.
+    fn read_one(&mut self, view: &View<Reader>, path: &str, old: Option<&View<Reader>>) -> Result<(), Error> {
+        let Some(relative) = self.relative(path) else { return Ok(()) };
+        let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
+            // The world around the rows is in every sandbox.
+            Ok((node @ Node::Row(_), kind)) => (node, kind),
+            Ok(_) | Err(FsError::NoEntry | FsError::NotDirectory) => {
+                self.root.put(&relative, None);
+                return Ok(());
+            }
+            Err(source) => return Err(failed(path)(source)),
+        };
+        if relative.split('/').any(is_dot_git) {
+            self.skip(path);
+            return Ok(());
+        }
+        let child = match kind {
+            FileType::Directory => Some(Child::Directory(Box::default())),
+            FileType::Symlink => {
+                let target = view.readlink(node).map_err(failed(path))?;
+                Some(Child::Leaf(Mode::Link, self.pack.add(Kind::Blob, target.as_bytes())?))
+            }
+            FileType::File => {
+                let stat = view.stat(node).map_err(failed(path))?;
+                let mode = if stat.mode & 0o100 != 0 { Mode::Executable } else { Mode::File };
+                Some(Child::Leaf(mode, self.content(view, node, stat.size, path, &relative, old)?))
+            }
+            FileType::Fifo | FileType::Device => {
+                self.skip(path);
+                None
+            }
+        };
+        self.root.put(&relative, child);
+        Ok(())
+    }
+
+    fn content(
+        &mut self,
+        view: &View<Reader>,
+        node: Node,
+        size: u64,
+        path: &str,
+        relative: &str,
+        old: Option<&View<Reader>>,
+    ) -> Result<Id, Error> {
+        if size > SMALL_BYTES {
+            let mut offset = 0;
+            return self.pack.add_stream(size, |buffer| {
+                let read = view.read(node, offset, buffer).map_err(failed(path))?;
+                offset += read as u64;
+                Ok::<_, Error>(read)
+            });
+        }
+        let bytes = view.fs().read(path)?;
+        let before = self.root.leaf(relative).zip(old).and_then(|(id, old)| {
+            let is_small = old.fs().symlink_metadata(path).is_ok_and(|stat| stat.is_file() && stat.size <= SMALL_BYTES);
+            let bytes = old.fs().read(path).ok().filter(|_| is_small)?;
+            // A difference from other bytes would be another object.
+            (Id::of(Kind::Blob, &bytes) == id).then_some((id, bytes))
+        });
+        Ok(self.pack.add_like(Kind::Blob, &bytes, before.as_ref().map(|(id, bytes)| (*id, bytes.as_slice())))?)
+    }
+
+    // The path in the repository; `None` for what is not in it, and for its root.
+    fn relative(&self, path: &str) -> Option<String> {
+        if !is_at_or_below(path, &self.top) {
+            return None;
+        }
+        let relative = path.get(self.top.trim_end_matches('/').len()..)?.trim_start_matches('/');
+        (!relative.is_empty()).then(|| relative.to_owned())
+    }
+
+    fn finish(self, first_version: i64, newest: i64) -> Result<Finished, Error> {
+        let Some((head, _)) = self.head else {
+            return Err(Error::Invalid(format!("cannot export `{}`: no version has files there", self.top)));
+        };
+        let packed = self.pack.finish()?;
+        let exported = GitExported {
+            head: head.to_string(),
+            commits: self.commits,
+            tags: self.tags.len() as u64,
+            objects: packed.objects as u64,
+            bytes: packed.bytes,
+            first_version,
+            skipped: self.skipped.into_iter().collect(),
+        };
+        let mut files = Vec::new();
+        self.root.files("", &mut files);
+        let mut references = vec![Reference { name: format!("refs/heads/{BRANCH}"), id: head, peeled: None }];
+        references.extend(self.tags);
+        Ok(Finished { exported, packed, references, files, newest })
+    }
+}
+
+fn name_of(path: &str) -> Option<&str> {
+    path.rsplit('/').next()
+}

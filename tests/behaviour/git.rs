@@ -1,0 +1,396 @@
+//! Versions leave as commits that the real git reads, and commits that the real git made arrive as versions.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Limits, Sandbox};
+
+use super::sandbox;
+
+/// Runs the machine's git, without anybody's settings, and returns what it prints.
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = command(directory, arguments).output().expect("these tests need `git`");
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "git {arguments:?}: {out}{error}");
+    out.into_owned()
+}
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(directory).args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("HOME", directory).env("GIT_CONFIG_NOSYSTEM", "1").env("LC_ALL", "C");
+    for who in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{who}_NAME"), "Ada").env(format!("GIT_{who}_EMAIL"), "ada@example.org");
+        command.env(format!("GIT_{who}_DATE"), "1000000000 +0100");
+    }
+    command
+}
+
+fn export(sandbox: &Sandbox, to: &Path, path: &str) -> GitExported {
+    sandbox.versions().git_export(to, &GitExport { path: path.to_owned(), form: GitForm::of(to) }).unwrap()
+}
+
+fn import(sandbox: &Sandbox, from: &Path, into: &str) -> Result<runtime::GitImported, runtime::Error> {
+    sandbox.versions().git_import(from, &GitImport { reference: None, into: into.to_owned(), depth: None })
+}
+
+/// The files below a directory of the host: whether each can be executed, and its content or target.
+fn on_host(top: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
+    let (mut found, mut left) = (BTreeMap::new(), vec![PathBuf::new()]);
+    while let Some(relative) = left.pop() {
+        for entry in std::fs::read_dir(top.join(&relative)).unwrap() {
+            let entry = entry.unwrap();
+            let path = relative.join(entry.file_name());
+            let (name, metadata) = (path.to_string_lossy().into_owned(), entry.path().symlink_metadata().unwrap());
+            if name == ".git" {
+                continue;
+            }
+            if metadata.is_dir() {
+                left.push(path);
+            } else if metadata.is_symlink() {
+                let target = std::fs::read_link(entry.path()).unwrap();
+                found.insert(name, (false, format!("-> {}", target.display()).into_bytes()));
+            } else {
+                let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+                found.insert(name, (mode & 0o100 != 0, std::fs::read(entry.path()).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+/// The same of a sandbox.
+fn in_sandbox(sandbox: &Sandbox, top: &str) -> BTreeMap<String, (bool, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in sandbox.fs().walk(top).unwrap() {
+        let name = entry.path.strip_prefix(top).unwrap().trim_start_matches('/').to_owned();
+        match entry.stat.file_type() {
+            FileType::File => {
+                let content = sandbox.fs().read(&entry.path).unwrap();
+                found.insert(name, (entry.stat.mode & 0o100 != 0, content));
+            }
+            FileType::Symlink => {
+                let target = sandbox.fs().read_link(&entry.path).unwrap();
+                found.insert(name, (false, format!("-> {target}").into_bytes()));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A sandbox in which many kinds of changes happened.
+fn changed() -> Sandbox {
+    let sandbox = sandbox();
+    for script in [
+        "mkdir -p /src/lib /src/empty; echo one > /src/a; seq 5000 > /src/lib/long; ln -s a /src/link",
+        "chmod +x /src/a; echo two >> /src/a; mkfifo /src/pipe",
+        "mv /src/lib /src/library; seq 4000 > /src/library/long",
+        "rm /src/link; mkdir /src/link; echo in > /src/link/file; false",
+        "rm -r /src/link; ln -s library/long /src/link; mkdir /src/a-b /src/a.d; touch /src/a-b/x /src/a.d/x",
+        "head -c 3000000 /dev/zero > /src/large; echo x >> /elsewhere",
+        "echo more >> /src/large; echo ümläut > '/src/nämé with space'",
+        "echo only outside > /elsewhere",
+        "rm /src/large; mkdir -p /src/.git/hooks; echo evil > /src/.git/hooks/post-checkout; chmod +x /src/.git/hooks/*",
+    ] {
+        sandbox.bash(script).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn every_commit_of_an_export_has_the_files_of_its_version() {
+    let (sandbox, directory) = (changed(), tempfile::tempdir().unwrap());
+    sandbox.versions().checkpoint("the end", Some("of the beginning")).unwrap();
+    let bare = directory.path().join("src.git");
+    let exported = export(&sandbox, &bare, "/src");
+    assert_eq!((exported.commits, exported.tags), (8, 1), "{exported:?}");
+    assert_eq!(
+        exported.skipped.iter().filter(|path| !path.starts_with("/src/.git/")).collect::<Vec<_>>(),
+        ["/src/.git", "/src/pipe"]
+    );
+    assert_eq!(git(&bare, &["fsck", "--strict", "--full"]), "");
+    let log = git(&bare, &["log", "--format=%H %(trailers:key=Sandlite-Run,valueonly)", "main"]);
+    let commits: Vec<Vec<&str>> =
+        log.lines().map(|line| line.split_whitespace().collect()).filter(|words: &Vec<_>| !words.is_empty()).collect();
+    assert_eq!((commits.len(), commits[0][0]), (8, exported.head.as_str()));
+    for words in commits {
+        let work = directory.path().join(words[0]);
+        git(&bare, &["worktree", "add", "--detach", work.to_str().unwrap(), words[0]]);
+        let mut expected = in_sandbox(&sandbox.at(words[1]).unwrap(), "/src");
+        expected.retain(|path, _| !path.starts_with(".git"));
+        assert_eq!(on_host(&work), expected, "{words:?}");
+    }
+    let tag = git(&bare, &["for-each-ref", "--format=%(refname) %(objecttype) %(contents)", "refs/tags"]);
+    assert_eq!(tag.trim(), "refs/tags/the-end tag of the beginning");
+}
+
+#[test]
+fn a_commit_tells_its_command_its_exit_status_and_its_time() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    let run = sandbox.bash("echo hi > /note\nexit 3").unwrap().run;
+    sandbox.fs().write("/other", "x").unwrap();
+    let path = directory.path().join("x.git");
+    export(&sandbox, &path, "/");
+    let version = sandbox.versions().resolve(&run.to_string()).unwrap();
+    let expected = format!(
+        "echo hi > /note\nexit 3\n\nExit-Status: 3\nSandlite-Run: {run}\n|Sandlite|sandlite@localhost|{}",
+        version.time / 1_000_000_000
+    );
+    assert_eq!(git(&path, &["log", "-1", "--format=%B|%an|%ae|%at", "main~1"]).trim(), expected);
+    assert!(git(&path, &["log", "-1", "--format=%s", "main"]).starts_with("write_file /other"));
+}
+
+#[test]
+fn a_bundle_is_cloned_and_a_repository_has_a_clean_working_tree() {
+    let (sandbox, directory) = (changed(), tempfile::tempdir().unwrap());
+    let (bundle, repository) = (directory.path().join("x.bundle"), directory.path().join("work"));
+    let one = export(&sandbox, &bundle, "/src");
+    let two = export(&sandbox, &repository, "/src");
+    assert_eq!(one.head, two.head, "the same sandbox gives the same hashes");
+    git(directory.path(), &["clone", "-q", "x.bundle", "clone"]);
+    git(&directory.path().join("clone"), &["bundle", "verify", "-q", "../x.bundle"]);
+    let mut expected = in_sandbox(&sandbox, "/src");
+    expected.retain(|path, _| !path.starts_with(".git"));
+    assert_eq!(on_host(&directory.path().join("clone")), expected);
+    assert_eq!(on_host(&repository), expected);
+    assert_eq!(git(&repository, &["status", "--porcelain"]), "");
+    // What a guest calls `.git` is never git's.
+    assert!(!repository.join(".git/hooks").exists());
+    let again = directory.path().join("again.bundle");
+    export(&sandbox, &again, "/src");
+    assert_eq!(std::fs::read(&bundle).unwrap(), std::fs::read(&again).unwrap());
+}
+
+#[test]
+fn an_export_overwrites_nothing_and_needs_files() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    sandbox.bash("echo hi > /note").unwrap();
+    let options = GitExport { path: "/".to_owned(), form: GitForm::Repository };
+    let refused = sandbox.versions().git_export(directory.path(), &options).unwrap_err();
+    assert!(refused.to_string().contains("it exists"), "{refused}");
+    let options = GitExport { path: "/nothing".to_owned(), form: GitForm::Repository };
+    let refused = sandbox.versions().git_export(&directory.path().join("x"), &options).unwrap_err();
+    assert!(refused.to_string().contains("no version has files there"), "{refused}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_link_that_leads_out_is_a_commit_but_not_a_file_of_the_host() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    sandbox.bash("mkdir /src; ln -s /etc/passwd /src/out; ln -s ../../.. /src/up; echo x > /src/in").unwrap();
+    let work = directory.path().join("work");
+    let exported = export(&sandbox, &work, "/src");
+    assert_eq!(exported.skipped, ["/src/out", "/src/up"]);
+    assert_eq!(on_host(&work).into_keys().collect::<Vec<_>>(), ["in"]);
+    assert_eq!(git(&work, &["ls-files"]), "in\nout\nup\n");
+}
+
+/// A repository with 200 commits, merges, tags, renames, executable files and links.
+fn repository(directory: &Path) -> PathBuf {
+    let path = directory.join("project");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    for number in 0..200 {
+        let file = path.join(format!("dir{}/file{}", number % 7, number % 31));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let lines: String =
+            (0..500).map(|line| format!("{} line {line}\n", if line == number { "changed" } else { "same" })).collect();
+        std::fs::write(&file, lines).unwrap();
+        match number {
+            20 => std::os::unix::fs::symlink("dir0/file0", path.join("link")).unwrap(),
+            30 => {
+                std::fs::write(path.join("run.sh"), "#!/bin/sh\n").unwrap();
+                let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                std::fs::set_permissions(path.join("run.sh"), executable).unwrap();
+            }
+            40 => std::fs::rename(path.join("dir1"), path.join("moved")).unwrap(),
+            50 => {
+                std::fs::remove_file(path.join("link")).unwrap();
+                std::fs::create_dir(path.join("link")).unwrap();
+                std::fs::write(path.join("link/file"), "now a directory").unwrap();
+            }
+            60 => std::fs::remove_dir_all(path.join("dir2")).unwrap(),
+            _ => {}
+        }
+        git(&path, &["add", "-A"]);
+        git(&path, &["commit", "-q", "-m", &format!("Commit {number}\n\nWith a body."), "--allow-empty"]);
+        if number == 100 {
+            git(&path, &["tag", "-a", "release", "-m", "The first release"]);
+            git(&path, &["tag", "light"]);
+            git(&path, &["gc", "-q"]);
+        }
+        if number % 50 == 49 {
+            git(&path, &["checkout", "-q", "-b", &format!("side{number}"), "HEAD~2"]);
+            std::fs::write(path.join(format!("side{number}")), "side").unwrap();
+            git(&path, &["add", "-A"]);
+            git(&path, &["commit", "-q", "-m", "Side"]);
+            git(&path, &["checkout", "-q", "main"]);
+            git(&path, &["merge", "-q", "--no-ff", "-m", "Merge", &format!("side{number}")]);
+        }
+    }
+    path
+}
+
+#[test]
+fn the_commits_of_a_repository_and_of_its_bundle_become_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = repository(directory.path());
+    git(&path, &["bundle", "create", "-q", "../all.bundle", "--all"]);
+    let commits: Vec<String> =
+        git(&path, &["log", "--first-parent", "--reverse", "--format=%H", "main"]).lines().map(str::to_owned).collect();
+    assert_eq!(commits.len(), 204);
+    for from in [path.clone(), directory.path().join("all.bundle")] {
+        let sandbox = sandbox();
+        let imported = import(&sandbox, &from, "/project").unwrap();
+        assert_eq!((imported.commits, imported.versions, imported.head.as_str()), (204, 204, commits[203].as_str()));
+        assert_eq!((imported.checkpoints, imported.skipped.len()), (vec!["light".to_owned(), "release".to_owned()], 0));
+        assert_eq!(in_sandbox(&sandbox, "/project"), on_host(&path));
+        // Also in the middle of the history.
+        let runs = sandbox.history(1000).unwrap();
+        for number in [0, 20, 40, 50, 60, 101, 150] {
+            git(&path, &["checkout", "-q", &commits[number]]);
+            let run = runs.iter().find(|run| run.parameters.as_ref().is_some_and(|p| p["commit"] == commits[number])).unwrap();
+            assert_eq!(in_sandbox(&sandbox.at(&run.id.to_string()).unwrap(), "/project"), on_host(&path), "{number}");
+        }
+        git(&path, &["checkout", "-q", "main"]);
+        let run = runs.iter().find(|run| run.command == "git_import Commit 7").unwrap();
+        let parameters = run.parameters.as_ref().unwrap();
+        assert_eq!(
+            (&parameters["author"], &parameters["email"], &parameters["date"]),
+            (&"Ada".into(), &"ada@example.org".into(), &1_000_000_000.into())
+        );
+        assert_eq!(parameters["message"], "Commit 7\n\nWith a body.\n");
+        assert!(sandbox.at("release").unwrap().fs().exists("/project/moved").unwrap());
+        assert!(sandbox.check().unwrap().is_empty());
+        // And back: the same trees, authors and messages.
+        let back = directory.path().join(format!("back-{}.git", from.extension().is_some()));
+        export(&sandbox, &back, "/project");
+        assert_eq!(git(&back, &["fsck", "--strict"]), "");
+        let trees = |path: &Path| git(path, &["log", "--first-parent", "--format=%T %an %at %s", "main"]);
+        assert_eq!(trees(&back), trees(&path));
+    }
+}
+
+#[test]
+fn an_import_chooses_a_reference_and_a_depth() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    for number in 0..5 {
+        std::fs::write(path.join("n"), number.to_string()).unwrap();
+        git(&path, &["add", "-A"]);
+        git(&path, &["commit", "-q", "-m", &number.to_string()]);
+    }
+    git(&path, &["branch", "old", "HEAD~2"]);
+    let hash = git(&path, &["rev-parse", "--short", "HEAD~1"]);
+    for (reference, depth, commits, content) in [
+        ("old", None, 3, "2"),
+        ("main", Some(2), 2, "4"),
+        (hash.trim(), None, 4, "3"),
+        ("HEAD~4", None, 1, "0"),
+        ("main^", Some(9), 4, "3"),
+    ] {
+        let sandbox = sandbox();
+        let options = GitImport { reference: Some(reference.to_owned()), into: "/r".to_owned(), depth };
+        let imported = sandbox.versions().git_import(&path, &options).unwrap();
+        assert_eq!((imported.commits, sandbox.fs().read("/r/n").unwrap()), (commits, content.as_bytes().to_vec()), "{reference}");
+    }
+    // A shallow clone has its newest commits.
+    git(directory.path(), &["clone", "-q", "--depth", "2", &format!("file://{}", path.display()), "shallow"]);
+    let sandbox = sandbox();
+    assert_eq!(import(&sandbox, &directory.path().join("shallow"), "/r").unwrap().commits, 2);
+}
+
+#[test]
+fn a_repository_that_cannot_be_imported_is_an_error_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let new = |name: &str, format: &str| {
+        git(directory.path(), &["init", "-q", "-b", "main", format, name]);
+        std::fs::write(at(name).join("file"), "x\n".repeat(2000)).unwrap();
+        git(&at(name), &["add", "-A"]);
+        git(&at(name), &["commit", "-q", "-m", "one"]);
+    };
+    new("plain", "--object-format=sha1");
+    new("sha256", "--object-format=sha256");
+    new("reftable", "--object-format=sha1");
+    let config = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n";
+    std::fs::write(at("reftable/.git/config"), config).unwrap();
+    new("module", "--object-format=sha1");
+    let head = git(&at("plain"), &["rev-parse", "HEAD"]);
+    git(&at("module"), &["update-index", "--add", "--cacheinfo", &format!("160000,{},sub", head.trim())]);
+    git(&at("module"), &["commit", "-q", "-m", "with a submodule"]);
+    git(directory.path(), &["clone", "-q", "--shared", "plain", "shared"]);
+    git(&at("plain"), &["worktree", "add", "-q", "../worktree"]);
+    git(&at("plain"), &["bundle", "create", "-q", "../whole.bundle", "main"]);
+    std::fs::write(at("plain/file"), "y").unwrap();
+    git(&at("plain"), &["commit", "-q", "-a", "-m", "two"]);
+    git(&at("plain"), &["bundle", "create", "-q", "../part.bundle", "main~1..main"]);
+    let whole = std::fs::read(at("whole.bundle")).unwrap();
+    std::fs::write(at("cut.bundle"), &whole[..whole.len() - 30]).unwrap();
+    std::fs::write(at("head.bundle"), &whole[..20]).unwrap();
+    let mut changed = whole.clone();
+    let middle = changed.len() - 60;
+    changed[middle] ^= 1;
+    std::fs::write(at("changed.bundle"), &changed).unwrap();
+    new("missing", "--object-format=sha1");
+    let blob = git(&at("missing"), &["rev-parse", "HEAD:file"]);
+    std::fs::remove_file(at("missing/.git/objects").join(&blob[..2]).join(blob[2..].trim())).unwrap();
+    std::fs::create_dir(at("empty")).unwrap();
+    git(directory.path(), &["init", "-q", "unborn"]);
+    for (name, reason) in [
+        ("sha256", "SHA-256"),
+        ("reftable", "references are not files"),
+        ("module", "`sub` is a submodule"),
+        ("shared", "objects from another repository"),
+        ("worktree", "leads to another directory"),
+        ("part.bundle", "needs commits that are not in it"),
+        ("cut.bundle", "cut short"),
+        ("head.bundle", "cut short"),
+        ("changed.bundle", "checksum differs"),
+        ("missing", "is missing"),
+        ("empty", "not a git repository"),
+        ("unborn", "unknown git reference `HEAD`"),
+        ("plain/file", "not a git repository"),
+    ] {
+        let sandbox = sandbox();
+        let before = (sandbox.versions().resolve("HEAD").unwrap(), in_sandbox(&sandbox, "/"));
+        let error = import(&sandbox, &at(name), "/").unwrap_err().to_string();
+        assert!(error.contains(reason), "{name}: {error}");
+        assert_eq!((sandbox.versions().resolve("HEAD").unwrap(), in_sandbox(&sandbox, "/")), before, "{name}");
+    }
+}
+
+#[test]
+fn an_import_overwrites_nothing_and_fits_the_quota() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    std::fs::create_dir(path.join("d")).unwrap();
+    std::fs::write(path.join("d/file"), vec![7; 3 << 20]).unwrap();
+    git(&path, &["add", "-A"]);
+    git(&path, &["commit", "-q", "-m", "one"]);
+    let sandbox = sandbox();
+    sandbox.bash("mkdir -p /r/d; echo mine > /r/d/file; echo other > /r/d/other").unwrap();
+    let error = import(&sandbox, &path, "/r").unwrap_err().to_string();
+    assert!(error.contains("`/r/d/file` would be overwritten"), "{error}");
+    assert_eq!(sandbox.fs().read("/r/d/file").unwrap(), b"mine\n");
+    sandbox.bash("rm /r/d/file").unwrap();
+    import(&sandbox, &path, "/r").unwrap();
+    assert_eq!(sandbox.fs().read("/r/d/other").unwrap(), b"other\n");
+    for (limit, reason) in [
+        ("disk = \"2 MB\"", "it needs room for 3145728 bytes"),
+        ("file = \"1 MB\"", "cannot write `/r/d/file`: the limit `file` is"),
+        ("inodes = 5", "it needs room for"),
+    ] {
+        let limits = Limits::parse_custom(&format!("base = \"strict\"\n{limit}")).unwrap();
+        let small = Sandbox::builder().host(super::host()).custom_limits(limits).open().unwrap();
+        let error = import(&small, &path, "/r").unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert!(!small.fs().exists("/r").unwrap());
+    }
+}
