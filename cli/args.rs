@@ -15,7 +15,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
-pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -112,6 +112,10 @@ pub(crate) enum Verb {
     Log(Log),
     /// Compare the files of two versions; exits with 1 if they differ
     Diff(Diff),
+    /// Show what commands changed; exits with 1 if they changed something
+    Changes(Changes),
+    /// Apply what commands changed to a directory of this machine
+    Apply(Apply),
     /// Bring everything back to what it was before the last changing runs
     Undo(Undo),
     /// Bring everything, or some paths, back to what it was at a version

@@ -142,7 +142,7 @@ fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
     if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
 }
 
-fn mounted(text: &str) -> Result<Mount, String> {
+pub(super) fn mounted(text: &str) -> Result<Mount, String> {
     let (place, how) = match text.rsplit_once(':') {
         Some((place, how @ ("ro" | "overlay"))) => (place, how),
         Some((place, how)) if place.contains(":/") && !how.contains('/') => {

@@ -8,6 +8,7 @@ mod rows;
 use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
+pub(crate) use changes::BASE;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
 pub(crate) use rows::{begin_command, begin_tool, finish_command, finish_tool};
 

@@ -65,5 +65,5 @@ pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
 pub use tools::{Tool, ToolContext, ToolPause};
-pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
+pub use versions::{Applied, AppliedFile, Apply, Comparison, Difference, DifferenceKind, LoggedVersion, Refusal, Versions};
 pub use vfs::TreeCopy;

@@ -1,14 +1,18 @@
 //! Versions: every run that changed something left a state that can be named, read, compared and brought back.
 //!
 //! The rows of a past state are `sqlite-fs`'s; here are the words for them (`reference.rs`), what differs between two of them
-//! (`compare.rs`) and the verbs.
+//! (`compare.rs`, `patch.rs`), what of it goes to a host directory (`apply.rs`) and the other verbs.
 
+mod apply;
 mod compare;
+mod patch;
 mod reference;
+mod seen;
 
 use serde_json::json;
 use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
+pub use apply::{Applied, AppliedFile, Apply, Refusal};
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
 

@@ -16,6 +16,7 @@ mod overlay;
 mod policy;
 mod tree;
 mod view;
+mod workplace;
 
 use sqlite_fs::ROOT;
 
@@ -23,8 +24,9 @@ pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
 pub use tree::TreeCopy;
-pub(crate) use tree::{export_tree, import_tree};
+pub(crate) use tree::{export_tree, import_tree, stays_inside};
 pub(crate) use view::{Scope, TOOL, View};
+pub(crate) use workplace::{Becomes, Planned, There, Was, Workplace};
 
 /// A file, a directory, a link or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -54,6 +54,12 @@ impl Mount {
         self
     }
 
+    /// The path in the sandbox.
+    #[must_use]
+    pub fn guest(&self) -> &str {
+        &self.guest
+    }
+
     fn open(self, database: &Database) -> Result<MountPoint, Error> {
         let Self { host, guest, overlay, allow_sensitive } = self;
         let refused = |reason: String, hint| Error::Mount { host: host.clone(), guest: guest.clone(), reason, hint };

@@ -26,6 +26,8 @@ from .errors import BusyError, CommandError, LimitError, SandliteError
 if _TYPE_CHECKING:
     from ._records import (
         Answer,
+        Applied,
+        AppliedFile,
         Checkpoint,
         Diff,
         Difference,
@@ -37,6 +39,7 @@ if _TYPE_CHECKING:
         Image,
         Info,
         Match,
+        Refusal,
         TreeCopy,
         Version,
         Written,
@@ -70,6 +73,8 @@ def __getattr__(name: str) -> _Any:
 
 __all__ = [
     "Answer",
+    "Applied",
+    "AppliedFile",
     "AsyncKv",
     "AsyncProcess",
     "AsyncSandbox",
@@ -97,6 +102,7 @@ __all__ = [
     "Package",
     "PackageError",
     "Process",
+    "Refusal",
     "Result",
     "Sandbox",
     "SandliteError",
