@@ -20,7 +20,7 @@ pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
-pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo};
 pub(crate) use wasm::Wasm;
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
@@ -120,6 +120,10 @@ pub(crate) enum Verb {
     Log(Log),
     /// Compare the files of two versions; exits with 1 if they differ
     Diff(Diff),
+    /// Show what commands changed; exits with 1 if they changed something
+    Changes(Changes),
+    /// Apply what commands changed to a directory of this machine
+    Apply(Apply),
     /// Bring everything back to what it was before the last changing runs
     Undo(Undo),
     /// Bring everything, or some paths, back to what it was at a version

@@ -56,6 +56,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::History(history) => history::run(global, history, printer),
         Verb::Log(log) => versions::log(global, log, printer),
         Verb::Diff(diff) => versions::diff(global, diff, printer),
+        Verb::Changes(changes) => versions::changes(global, changes, printer),
+        Verb::Apply(apply) => versions::apply(global, apply, printer),
         Verb::Undo(undo) => versions::undo(global, undo, printer),
         Verb::Restore(restore) => versions::restore(global, restore, printer),
         Verb::Checkpoint(checkpoint) => versions::checkpoint(global, checkpoint, printer),

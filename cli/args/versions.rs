@@ -1,7 +1,11 @@
 //! The words of the verbs about versions.
 
+use std::path::PathBuf;
+
 use clap::Args as ClapArgs;
-use runtime::{ByteSize, WallTime};
+use runtime::{ByteSize, Mount, WallTime};
+
+use super::run::mounted;
 
 const REFERENCES: &str = "\
 A version is named by the number of the run that made it, HEAD (the newest), HEAD~3 (three versions before),
@@ -37,6 +41,63 @@ pub(crate) struct Diff {
     /// Print the names of the files that differ
     #[arg(long)]
     pub(crate) name_only: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db changes                                   everything since the first run
+  sandlite --db agent.db changes before --patch > agent.patch      since a checkpoint, for `git apply`
+  sandlite --db agent.db changes --mount .:/src:overlay            what commands changed in this directory")]
+pub(crate) struct Changes {
+    /// The version since which changes count [default: the mounted directories, else the state before the first run]
+    #[arg(value_name = "VERSION")]
+    pub(crate) since: Option<String>,
+    /// List only changes of this path and below it; a patch's names are relative to it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// Compare with a directory of this machine that commands had as an overlay
+    #[arg(long, value_name = "HOST:GUEST:overlay", value_parser = mounted)]
+    pub(crate) mount: Vec<Mount>,
+    /// Print a patch that `git apply` takes, binary files included
+    #[arg(long, conflicts_with_all = ["stat", "name_only"])]
+    pub(crate) patch: bool,
+    /// Print the number of added and removed lines per file
+    #[arg(long, conflicts_with = "name_only")]
+    pub(crate) stat: bool,
+    /// Print the names of the files that differ
+    #[arg(long)]
+    pub(crate) name_only: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db apply . --mount .:/src:overlay --dry-run     what would be done to this directory
+  sandlite --db agent.db apply . --mount .:/src:overlay               do it
+  sandlite --db agent.db apply ./project --path /work --since before  changes of /work since a checkpoint
+
+All changes are made or none. A file that was edited in the directory meanwhile is a conflict: it is named, and nothing is
+changed. Whatever is below .git, links that lead out of the directory and names of keys (.ssh, .aws) are left out and named.")]
+pub(crate) struct Apply {
+    /// The directory of this machine
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: PathBuf,
+    /// The version since which changes count [default: the mounted directory, else the state before the first run]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) since: Option<String>,
+    /// The directory of the sandbox that it corresponds to [default: where it is mounted, else /]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// The directory that commands had as an overlay
+    #[arg(long, value_name = "HOST:GUEST:overlay", value_parser = mounted)]
+    pub(crate) mount: Vec<Mount>,
+    /// Print what would be done, with the conflicts, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print a patch that `git apply` takes instead of changing the directory
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) patch: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,10 +1,11 @@
-//! `sandlite log`, `diff`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune`: the actions of those names.
+//! `sandlite log`, `diff`, `changes`, `apply`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune`: the actions of those
+//! names.
 
-use runtime::Sandbox;
-use runtime::actions::{self, Context};
+use runtime::actions::{self, Answer, Context};
+use runtime::{Comparison, Mount, Sandbox};
 use serde_json::{Value, json};
 
-use crate::args::{Checkpoint, Diff, Global, Log, Prune, Restore, Undo};
+use crate::args::{Apply, Changes, Checkpoint, Diff, Global, Log, Prune, Restore, Undo};
 use crate::exit::Code;
 use crate::printer::Printer;
 
@@ -26,13 +27,17 @@ pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::R
         return act(&sandbox, "diff", arguments, printer);
     }
     let compared = sandbox.versions().compare(&args.from, to, &paths)?;
-    if args.name_only || args.stat {
+    Ok(show(&compared, args.name_only, args.stat, printer))
+}
+
+fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -> Code {
+    if name_only || stat {
         for one in &compared.differences {
-            let counts = if args.stat { compared.line_counts(one) } else { None };
+            let counts = if stat { compared.line_counts(one) } else { None };
             let mark = one.kind.mark();
             let lines = match counts {
                 Some((added, removed)) => format!("  +{added} -{removed}"),
-                None if args.stat && !one.is_directory => format!("  {} -> {} bytes", one.old_size, one.new_size),
+                None if stat && !one.is_directory => format!("  {} -> {} bytes", one.old_size, one.new_size),
                 None => String::new(),
             };
             printer.line(&format!("{mark} {}{lines}", printer.foreign(&one.path)));
@@ -42,7 +47,55 @@ pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::R
             printer.line(&printer.foreign(line));
         }
     }
+    if compared.differences.is_empty() { Code::Success } else { Code::Failure }
+}
+
+pub(crate) fn changes(global: &Global, args: &Changes, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = mounted(global, &args.mount, printer)?;
+    let paths: Vec<String> = args.path.iter().map(|path| super::fs::guest(path)).collect();
+    if args.patch {
+        let below = paths.first().map_or("/", String::as_str);
+        return write_patch(&sandbox.versions().changes(args.since.as_deref(), &paths)?, below, printer);
+    }
+    if printer.is_json() {
+        let arguments = json!({ "since": args.since, "paths": paths, "names_only": args.name_only || args.stat });
+        return act(&sandbox, "changes", arguments, printer);
+    }
+    Ok(show(&sandbox.versions().changes(args.since.as_deref(), &paths)?, args.name_only, args.stat, printer))
+}
+
+pub(crate) fn apply(global: &Global, args: &Apply, printer: &Printer) -> anyhow::Result<Code> {
+    let sandbox = mounted(global, &args.mount, printer)?;
+    let path = args.path.as_deref().map(super::fs::guest);
+    if args.patch {
+        let below = path.or_else(|| args.mount.first().map(|mount| mount.guest().to_owned())).unwrap_or_else(|| "/".to_owned());
+        let compared = sandbox.versions().changes(args.since.as_deref(), std::slice::from_ref(&below))?;
+        write_patch(&compared, &below, printer)?;
+        return Ok(Code::Success);
+    }
+    let arguments = json!({ "directory": args.directory, "since": args.since, "path": path, "dry_run": args.dry_run });
+    let action = actions::find("apply").ok_or_else(|| anyhow::anyhow!("unknown action `apply`"))?;
+    let answer = action.prepare(arguments)?.run(&Context::new(sandbox))?;
+    print(&answer, printer);
+    let has_conflicts = answer.data["conflicts"].as_array().is_some_and(|conflicts| !conflicts.is_empty());
+    Ok(if has_conflicts { Code::Failure } else { Code::Success })
+}
+
+// The whole patch goes out as it is: it is for a program.
+fn write_patch(compared: &Comparison, below: &str, printer: &Printer) -> anyhow::Result<Code> {
+    let mut patch = Vec::new();
+    compared.write_patch(below, &mut patch)?;
+    printer.bytes(&patch)?;
     Ok(if compared.differences.is_empty() { Code::Success } else { Code::Failure })
+}
+
+// A sandbox that exists, with the directories that its commands had.
+fn mounted(global: &Global, mounts: &[Mount], printer: &Printer) -> anyhow::Result<Sandbox> {
+    let mut builder = super::known(global, printer)?;
+    for mount in mounts {
+        builder = builder.mount(mount.clone());
+    }
+    super::at(global, builder.open()?)
 }
 
 pub(crate) fn undo(global: &Global, args: &Undo, printer: &Printer) -> anyhow::Result<Code> {
@@ -75,10 +128,14 @@ pub(crate) fn prune(global: &Global, args: &Prune, printer: &Printer) -> anyhow:
 fn act(sandbox: &Sandbox, name: &str, arguments: Value, printer: &Printer) -> anyhow::Result<Code> {
     let action = actions::find(name).ok_or_else(|| anyhow::anyhow!("unknown action `{name}`"))?;
     let answer = action.prepare(arguments)?.run(&Context::new(sandbox.clone()))?;
+    print(&answer, printer);
+    Ok(if answer.is_error { Code::Failure } else { Code::Success })
+}
+
+fn print(answer: &Answer, printer: &Printer) {
     if printer.is_json() {
         printer.json(&answer.data);
     } else {
         answer.text.lines().for_each(|line| printer.line(&printer.foreign(line)));
     }
-    Ok(if answer.is_error { Code::Failure } else { Code::Success })
 }

@@ -8,6 +8,7 @@ mod files;
 mod history;
 mod places;
 mod record;
+mod review;
 mod run;
 mod schema;
 mod space;
@@ -29,6 +30,7 @@ pub use answer::{Answer, quoted, shortened};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use places::{AppendFile, Appended, FileDescription, FileInfo, MadeDirectory, MakeDirectory, NewContent, WroteFiles};
 pub use record::{Record, Recorded};
+pub use review::{Apply, ListChanges};
 pub use run::{Bash, Image, Limit, Python, Ran, RunOptions};
 pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
@@ -71,6 +73,8 @@ pub enum Permission {
     RunSkills,
     /// Change the catalog of skills.
     WriteSkills,
+    /// Change directories of this machine that the caller names.
+    HostFiles,
 }
 
 /// Who is offered an action.
@@ -287,7 +291,7 @@ pub fn find(name: &str) -> Option<&'static Action> {
 }
 
 use Effect::{Adds, Changes, Reads};
-use Permission::{Execute, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
+use Permission::{Execute, HostFiles, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
 static ACTIONS: &[Action] = &[
     Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute),
@@ -322,6 +326,8 @@ static ACTIONS: &[Action] = &[
     Action::new::<Record>("record", "Record a step", RECORD, Changes, WriteValues).for_programs(),
     Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
     Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
+    Action::new::<ListChanges>("changes", "Review changes", CHANGES, Reads, ReadHistory),
+    Action::new::<Apply>("apply", "Apply changes to a directory", APPLY, Changes, HostFiles).idempotent().for_programs(),
     Action::new::<Undo>("undo", "Undo runs", UNDO, Changes, WriteFiles),
     Action::new::<Restore>("restore", "Restore a version", RESTORE, Changes, WriteFiles).idempotent(),
     Action::new::<Checkpoint>("checkpoint", "Name this version", CHECKPOINT, Changes, WriteFiles),
@@ -333,6 +339,9 @@ static ACTIONS: &[Action] = &[
 const RECORD: &str = "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
 const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
+const CHANGES: &str =
+    "Shows what was changed in the sandbox since a version; by default in its mounted directories, or since the first run.";
+const APPLY: &str = "Applies what was changed to a directory of this machine, all of it or nothing. Refuses files that were edited there meanwhile.";
 const UNDO: &str =
     "Brings files, keys and sessions back to what they were before the last changing runs. Undoing an undo is a redo.";
 const RESTORE: &str =

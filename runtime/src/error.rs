@@ -99,6 +99,14 @@ pub enum Error {
         /// The version there is; `none` when there is no file.
         found: String,
     },
+    /// Files of a host directory were changed there and in the sandbox.
+    #[error("cannot apply the changes to `{}`: {}", directory.display(), conflicts(paths))]
+    Conflicts {
+        /// The directory.
+        directory: PathBuf,
+        /// Paths below it, each with the reason.
+        paths: Vec<(String, String)>,
+    },
     /// Something the caller gave makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -132,6 +140,18 @@ pub enum Error {
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
+}
+
+/// Conflicts that an error names.
+const CONFLICTS_NAMED: usize = 20;
+
+fn conflicts(paths: &[(String, String)]) -> String {
+    let named = paths.iter().take(CONFLICTS_NAMED).map(|(path, reason)| format!("`{path}` ({reason})"));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if paths.len() > CONFLICTS_NAMED {
+        text.push_str(&format!(" and {} more", paths.len() - CONFLICTS_NAMED));
+    }
+    text
 }
 
 /// An error of the WebAssembly engine, kept opaque: the engine is not part of our interface.
@@ -205,6 +225,9 @@ impl Error {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
             Self::Mount { hint, .. } => hint.map(str::to_owned),
+            Self::Conflicts { .. } => {
+                Some("nothing was changed; `--patch` prints the changes, to be merged by hand or with `git apply -3`".to_owned())
+            }
             Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),

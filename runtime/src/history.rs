@@ -9,6 +9,7 @@ mod steps;
 use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
+pub(crate) use changes::BASE;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;

@@ -68,6 +68,7 @@ pub use sqlite_fs::{
 };
 pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
 pub use versions::{
-    Comparison, Difference, DifferenceKind, GitExport, GitExported, GitForm, GitImport, GitImported, LoggedVersion, Versions,
+    Applied, AppliedFile, Apply, Comparison, Difference, DifferenceKind, GitExport, GitExported, GitForm, GitImport, GitImported,
+    LoggedVersion, Refusal, Versions,
 };
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -1,15 +1,19 @@
 //! Versions: every run that changed something left a state that can be named, read, compared and brought back.
 //!
 //! The rows of a past state are `sqlite-fs`'s; here are the words for them (`reference.rs`), what differs between two of them
-//! (`compare.rs`), commits of git (`git.rs`) and the verbs.
+//! (`compare.rs`, `patch.rs`), what of it goes to a host directory (`apply.rs`), commits of git (`git.rs`) and the other verbs.
 
+mod apply;
 mod compare;
 mod git;
+mod patch;
 mod reference;
+mod seen;
 
 use serde_json::json;
 use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
+pub use apply::{Applied, AppliedFile, Apply, Refusal};
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
 pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};

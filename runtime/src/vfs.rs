@@ -18,6 +18,7 @@ mod policy;
 mod source;
 mod tree;
 mod view;
+mod workplace;
 
 use sqlite_fs::ROOT;
 
@@ -29,8 +30,9 @@ pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, moun
 pub(crate) use source::{CallbackSource, DatabaseSource, Patience, Source, is_generating};
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;
-pub(crate) use tree::{export_tree, import_tree};
+pub(crate) use tree::{export_tree, import_tree, stays_inside};
 pub(crate) use view::{Scope, TOOL, View};
+pub(crate) use workplace::{Becomes, Planned, There, Was, Workplace};
 
 /// A file, a directory, a link or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! What Sandlite promises its users, one file per promise.
 
 mod actions;
+mod apply;
 mod commands;
 mod determinism;
 mod files;

@@ -148,7 +148,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    fn new(compared: &Comparison, with_patch: bool) -> Self {
+    pub(super) fn new(compared: &Comparison, with_patch: bool) -> Self {
         let mut patch = if with_patch { compared.patch() } else { String::new() };
         let is_long = patch.len() > PATCH;
         patch.truncate(patch.floor_char_boundary(PATCH));
@@ -157,7 +157,7 @@ impl Differences {
         Self { truncated: is_long || total > files.len(), files, total, patch }
     }
 
-    fn render(&self) -> String {
+    pub(super) fn render(&self) -> String {
         if self.total == 0 {
             return "no differences".to_owned();
         }
@@ -190,7 +190,7 @@ impl Request for Diff {
     }
 }
 
-fn absolute(context: &Context, paths: &[String]) -> Result<Vec<String>, Error> {
+pub(super) fn absolute(context: &Context, paths: &[String]) -> Result<Vec<String>, Error> {
     paths.iter().map(|path| context.sandbox().agent().absolute(path)).collect()
 }
 

@@ -1,13 +1,14 @@
 //! Which files a run changed, as the history keeps it.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use sqlite_fs::{Change, ChangeKind, FileType, Transaction};
+use sqlite_fs::path::Last;
+use sqlite_fs::{Change, ChangeKind, FileType, Reader, Transaction, Volume as _};
 
 use super::diff::Diffs;
 use super::recorder::Recorder;
-use crate::vfs::{OverlayChanges, Scope, View};
+use crate::vfs::{Node, OverlayChanges, ROOT_NODE, Scope, View};
 use crate::{Error, clock};
 
 /// How long the changes of one run are listed and compared: its caller waits for that (T-DOS-02).
@@ -29,14 +30,20 @@ pub(crate) fn json(
 ) -> Result<Option<String>, Error> {
     let until = clock::now() + time;
     let (mut changes, is_complete) = view.transaction().changes_by(until).map_err(sqlite_fs::Error::from)?;
-    seen_from_above(&mut changes, &view.overlay_changes());
+    let overlay = view.overlay_changes();
+    seen_from_above(&mut changes, &overlay);
     if changes.is_empty() {
         return Ok(None);
     }
-    let mut diffs = Diffs::new(recorder.now(scope).ok(), view, until);
+    let before = recorder.now(scope).ok();
+    let touched = overlay.copied.iter().chain(&overlay.hidden).map(String::as_str).collect();
+    let bases = Bases { touched, before: before.as_ref() };
+    let bases: Vec<Option<i64>> = changes.iter().map(|change| bases.of(&change.path, until)).collect();
+    let mut diffs = Diffs::new(before, view, until);
     let mut list: Vec<_> = changes
         .iter()
-        .map(|change| {
+        .zip(bases)
+        .map(|(change, base)| {
             let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
             let kind = match &change.kind {
                 ChangeKind::Created => "created",
@@ -50,6 +57,9 @@ pub(crate) fn json(
                 _ => "changed",
             };
             entry["kind"] = kind.into();
+            if let Some(time) = base {
+                entry[BASE] = time.into();
+            }
             if let Some(diff) = diffs.of(change) {
                 entry["diff"] = diff.into();
             }
@@ -60,6 +70,24 @@ pub(crate) fn json(
         list.push(serde_json::json!({ "path": "", "kind": OMITTED, "note": "too many changes to list" }));
     }
     Ok(Some(serde_json::Value::from(list).to_string()))
+}
+
+/// When the host file that a run changed in an overlay was itself changed last, in nanoseconds since 1970.
+pub(crate) const BASE: &str = "base_ctime";
+
+/// The host files that a run was the first to change or to hide.
+struct Bases<'a> {
+    touched: HashSet<&'a str>,
+    before: Option<&'a View<Reader>>,
+}
+
+impl Bases<'_> {
+    fn of(&self, path: &str, until: Instant) -> Option<i64> {
+        let before = self.before.filter(|_| self.touched.contains(path) && clock::now() < until)?;
+        let (node, kind) = before.find(ROOT_NODE, path, Last::NoFollow).ok()?;
+        let is_host = matches!(node, Node::Host(_)) && kind != FileType::Directory;
+        is_host.then(|| before.stat(node).ok().map(|stat| stat.ctime))?
+    }
 }
 
 // A host file that was made a row in order to change it was there before; one that is hidden is gone.

@@ -213,6 +213,14 @@ impl Recorder {
         Ok(View::new(self.database().reader()?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
+    /// The files of the mounted directories alone, without a row of the sandbox.
+    pub(crate) fn mounted(&self, scope: &Scope) -> Result<View<Reader>, Error> {
+        let database = Database::options().open()?;
+        let made = View::of_run(database.begin(None)?, scope).map_err(sqlite_fs::Error::from)?;
+        made.into_transaction().commit()?;
+        Ok(View::new(database.reader()?, scope).map_err(sqlite_fs::Error::from)?)
+    }
+
     /// The files of a version.
     pub(crate) fn at(&self, scope: &Scope, version: i64) -> Result<View<Reader>, Error> {
         Ok(View::new(self.database().reader_at(version)?, scope).map_err(sqlite_fs::Error::from)?)

@@ -124,6 +124,12 @@ impl Mount {
         self
     }
 
+    /// The path in the sandbox.
+    #[must_use]
+    pub fn guest(&self) -> &str {
+        &self.guest
+    }
+
     /// Mounts a host directory even though it may give away secrets: `/etc`, a home directory, `.ssh`, …
     #[must_use]
     pub fn allow_sensitive(mut self) -> Self {

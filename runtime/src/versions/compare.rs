@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use similar::TextDiff;
 use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{FileType, FsError, Reader, Rows, Stat, Step, Transaction, Volume as _, VolumeMut as _};
 
@@ -13,15 +12,6 @@ use crate::Error;
 use crate::cancel::Deadline;
 use crate::defaults::USER;
 use crate::vfs::{Node, ROOT_NODE, View};
-
-/// A larger file is compared and named, but its lines are not.
-const TEXT_BYTES: u64 = 1 << 20;
-
-/// Bytes of one diff: the rest is left out and said so.
-const DIFF_BYTES: usize = 256 << 10;
-
-/// Lines around a change.
-const CONTEXT: usize = 3;
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 64 << 10;
@@ -102,8 +92,15 @@ pub(super) enum Where {
     Everywhere,
 }
 
+impl Where {
+    // Whether the same inode number and times mean the same content. Runs with a fixed clock give a file the same times again.
+    fn trusts_stamps(&self) -> bool {
+        matches!(self, Self::Everywhere)
+    }
+}
+
 fn list<R: Rows>(view: &View<R>, paths: &[String], place: &Where, deadline: &Deadline) -> Result<Sides, Error> {
-    let Where::At(places) = place else { return list_below(view, "/", paths, deadline) };
+    let Where::At(places) = place else { return list_all(view, paths, deadline) };
     let mut sides = Sides::new();
     for (path, with_what_is_below) in places.iter().filter(|(path, _)| is_wanted(path, paths)) {
         let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
@@ -113,6 +110,26 @@ fn list<R: Rows>(view: &View<R>, paths: &[String], place: &Where, deadline: &Dea
         };
         if *with_what_is_below && kind == FileType::Directory {
             sides.append(&mut list_below(view, path, paths, deadline)?);
+        }
+        let stat = view.stat(node).map_err(|source| failed("compare", path, source))?;
+        sides.insert(path.clone(), Side { kind, node, stat });
+    }
+    Ok(sides)
+}
+
+fn list_all<R: Rows>(view: &View<R>, paths: &[String], deadline: &Deadline) -> Result<Sides, Error> {
+    if paths.is_empty() || paths.iter().any(|path| path == "/") {
+        return list_below(view, "/", &[], deadline);
+    }
+    let mut sides = Sides::new();
+    for path in paths {
+        let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
+            Ok(found) => found,
+            Err(FsError::NoEntry | FsError::NotDirectory) => continue,
+            Err(source) => return Err(failed("compare", path, source)),
+        };
+        if kind == FileType::Directory {
+            sides.append(&mut list_below(view, path, &[], deadline)?);
         }
         let stat = view.stat(node).map_err(|source| failed("compare", path, source))?;
         sides.insert(path.clone(), Side { kind, node, stat });
@@ -153,7 +170,7 @@ pub(super) fn compare(
     deadline: &Deadline,
 ) -> Result<Comparison, Error> {
     let (old, new) = (list(&from, paths, place, deadline)?, list(&to, paths, place, deadline)?);
-    let differences = differences(&from, &old, &to, &new, deadline)?;
+    let differences = differences(&from, &old, &to, &new, place.trusts_stamps(), deadline)?;
     Ok(Comparison { differences, views: Some((from, to)) })
 }
 
@@ -162,6 +179,7 @@ fn differences<A: Rows, B: Rows>(
     old: &Sides,
     to: &View<B>,
     new: &Sides,
+    trusts_stamps: bool,
     deadline: &Deadline,
 ) -> Result<Vec<Difference>, Error> {
     let mut found = Vec::new();
@@ -180,7 +198,7 @@ fn differences<A: Rows, B: Rows>(
                 if deadline.is_over() {
                     return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
                 }
-                if !is_same(from, side, to, other).map_err(|source| failed("compare", path, source))? {
+                if !is_same(from, side, to, other, trusts_stamps).map_err(|source| failed("compare", path, source))? {
                     found.push(difference(path, DifferenceKind::Modified, Some(side), Some(other)));
                 } else if side.stat.mode != other.stat.mode {
                     found.push(difference(path, DifferenceKind::Mode, Some(side), Some(other)));
@@ -198,13 +216,14 @@ fn differences<A: Rows, B: Rows>(
 }
 
 // Whether two files have the same kind and content.
-fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Side) -> Result<bool, FsError> {
+fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Side, trusts_stamps: bool) -> Result<bool, FsError> {
     if old.kind != new.kind {
         return Ok(false);
     }
     match old.kind {
         FileType::File => {
-            let is_untouched = old.stat.ino == new.stat.ino
+            let is_untouched = trusts_stamps
+                && old.stat.ino == new.stat.ino
                 && (old.stat.size, old.stat.mtime, old.stat.ctime) == (new.stat.size, new.stat.mtime, new.stat.ctime);
             if is_untouched || old.stat.size != new.stat.size {
                 return Ok(is_untouched);
@@ -227,84 +246,20 @@ fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Sid
 }
 
 impl Comparison {
+    /// No differences.
+    pub(super) fn none() -> Self {
+        Self { differences: Vec::new(), views: None }
+    }
+
     /// The paths that differ.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.differences.iter().map(|difference| difference.path.as_str())
     }
 
-    /// A patch of all text files that differ, as `git apply` takes it. What is not text or too large is named.
-    #[must_use]
-    pub fn patch(&self) -> String {
-        let mut out = String::new();
-        for difference in &self.differences {
-            if out.len() > DIFF_BYTES {
-                out.push_str("# the rest is left out: name fewer paths\n");
-                break;
-            }
-            out.push_str(&self.patch_of(difference));
-        }
-        out
+    /// The two states, unless one of them was the run that made it like the other.
+    pub(super) fn views(&self) -> Option<(&View<Reader>, &View<Reader>)> {
+        self.views.as_ref().map(|(from, to)| (from, to))
     }
-
-    /// The part of the patch that is about one of the differences; empty for a directory.
-    #[must_use]
-    pub fn patch_of(&self, difference: &Difference) -> String {
-        let Some((from, to)) = self.views.as_ref().filter(|_| !difference.is_directory) else { return String::new() };
-        let path = difference.path.trim_start_matches('/');
-        let stat = |view: &View<Reader>| view.fs().symlink_metadata(&difference.path).ok();
-        let (old, new) = (stat(from), stat(to));
-        let git_mode = |stat: &Stat| match stat.mode & 0o170_000 {
-            0o120_000 => "120000",
-            _ if stat.mode & 0o111 != 0 => "100755",
-            _ => "100644",
-        };
-        let mut head = format!("diff --git a/{path} b/{path}\n");
-        match (&old, &new) {
-            (None, Some(new)) => head += &format!("new file mode {}\n", git_mode(new)),
-            (Some(old), None) => head += &format!("deleted file mode {}\n", git_mode(old)),
-            (Some(old), Some(new)) if git_mode(old) != git_mode(new) => {
-                head += &format!("old mode {}\nnew mode {}\n", git_mode(old), git_mode(new));
-            }
-            _ => {}
-        }
-        if difference.kind == DifferenceKind::Mode {
-            return head;
-        }
-        let (Some(before), Some(after)) = (text(from, &difference.path, old.as_ref()), text(to, &difference.path, new.as_ref()))
-        else {
-            return format!("{head}Binary files a/{path} and b/{path} differ\n");
-        };
-        let names = (
-            if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() },
-            if new.is_some() { format!("b/{path}") } else { "/dev/null".to_owned() },
-        );
-        let diff = TextDiff::from_lines(before.as_str(), after.as_str());
-        head + &diff.unified_diff().context_radius(CONTEXT).header(&names.0, &names.1).to_string()
-    }
-
-    /// Lines added and removed in a text file that differs; `None` for what is not text.
-    #[must_use]
-    pub fn line_counts(&self, difference: &Difference) -> Option<(usize, usize)> {
-        let (from, to) = self.views.as_ref()?;
-        let stat = |view: &View<Reader>| view.fs().symlink_metadata(&difference.path).ok();
-        let before = text(from, &difference.path, stat(from).as_ref())?;
-        let after = text(to, &difference.path, stat(to).as_ref())?;
-        let diff = TextDiff::from_lines(before.as_str(), after.as_str());
-        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-        Some((count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete)))
-    }
-}
-
-// The lines of a small text file, or where a link leads; nothing for what does not exist.
-fn text(view: &View<Reader>, path: &str, stat: Option<&Stat>) -> Option<String> {
-    let Some(stat) = stat else { return Some(String::new()) };
-    if stat.mode & 0o170_000 == 0o120_000 {
-        return view.fs().read_link(path).ok();
-    }
-    if !stat.is_file() || stat.size > TEXT_BYTES {
-        return None;
-    }
-    String::from_utf8(view.fs().read(path).ok()?).ok().filter(|text| !text.contains('\0'))
 }
 
 /// Makes the files of a run like those of another state, below some paths or everywhere, and returns what that changed.
@@ -316,7 +271,7 @@ pub(super) fn make_equal(
     deadline: &Deadline,
 ) -> Result<Comparison, Error> {
     let (present, wanted) = (list(now, paths, place, deadline)?, list(then, paths, place, deadline)?);
-    let differences = differences(now, &present, then, &wanted, deadline)?;
+    let differences = differences(now, &present, then, &wanted, place.trusts_stamps(), deadline)?;
     let fs = now.fs();
     // What goes, goes first and from the leaves up: another kind of file may take its place.
     for difference in differences.iter().rev() {

@@ -108,6 +108,11 @@ impl HostDirectory {
         self.judge(&dir.symlink_metadata(component(name)?).map_err(errno)?)
     }
 
+    /// The directory itself, for what writes to it.
+    pub(super) fn top(&self) -> &Dir {
+        &self.root
+    }
+
     /// The same for the directory itself.
     pub(super) fn stat_root(&self) -> Result<SourceStat, FsError> {
         self.judge(&self.root.dir_metadata().map_err(errno)?)

@@ -277,9 +277,9 @@ impl<'a> Target<'a> {
     }
 }
 
-// Whether a link in a directory so many levels below the top leads to something in the tree, whatever else is a link
-// there: it may go up first, not beyond the top, and then only down.
-pub(super) fn stays_inside(target: &str, depth: usize) -> bool {
+/// Whether a link in a directory so many levels below the top leads to something in the tree, whatever else is a link
+/// there: it may go up first, not beyond the top, and then only down.
+pub(crate) fn stays_inside(target: &str, depth: usize) -> bool {
     if target.starts_with('/') || target.is_empty() {
         return false;
     }

@@ -17,6 +17,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let path = path.filter(|_| errno.is_some() || matches!(error, Error::Stale { .. }));
     let kind = match error {
         Error::Stale { .. } => "changed",
+        Error::Conflicts { .. } => "conflict",
         Error::Invalid(_) | Error::Git(_) | Error::CommandTooLong { .. } | Error::Limit(_) => "invalid",
         error if error.is_busy() => "busy",
         _ => "other",

@@ -27,6 +27,8 @@ from .errors import BusyError, CommandError, LimitError, SandliteError
 if _TYPE_CHECKING:
     from ._records import (
         Answer,
+        Applied,
+        AppliedFile,
         Checkpoint,
         Diff,
         Difference,
@@ -40,6 +42,7 @@ if _TYPE_CHECKING:
         Image,
         Info,
         Match,
+        Refusal,
         TreeCopy,
         Version,
         Written,
@@ -73,6 +76,8 @@ def __getattr__(name: str) -> _Any:
 
 __all__ = [
     "Answer",
+    "Applied",
+    "AppliedFile",
     "AsyncKv",
     "AsyncProcess",
     "AsyncSandbox",
@@ -104,6 +109,7 @@ __all__ = [
     "Package",
     "PackageError",
     "Process",
+    "Refusal",
     "Result",
     "Sandbox",
     "SandliteError",

@@ -15,7 +15,24 @@ from ._host_tools import Approve, ToolLike, parts
 from ._results import Result
 
 if TYPE_CHECKING:
-    from ._records import Answer, Checkpoint, Diff, Edited, FileEntry, FileStat, FileWindow, GitExported, GitImported, HistoryEntry, Info, Match, TreeCopy, Version, Written
+    from ._records import (
+        Answer,
+        Applied,
+        Checkpoint,
+        Diff,
+        Edited,
+        FileEntry,
+        FileStat,
+        FileWindow,
+        GitExported,
+        GitImported,
+        HistoryEntry,
+        Info,
+        Match,
+        TreeCopy,
+        Version,
+        Written,
+    )
 
 T = TypeVar("T")
 
@@ -370,6 +387,23 @@ def log(
 def diff(box: _native.Sandbox, start: str, end: str, paths: Sequence[str], names_only: bool) -> Call[Diff]:
     request = {"from": str(start), "to": str(end), "paths": list(paths), "names_only": names_only}
     return _act(box, "diff", request, _diff)
+
+
+def changes(box: _native.Sandbox, since: Optional[str], paths: Sequence[str], names_only: bool) -> Call[Diff]:
+    return _act(box, "changes", {"since": since, "paths": list(paths), "names_only": names_only}, _diff)
+
+
+def apply(
+    box: _native.Sandbox, directory: Union[str, "os.PathLike[str]"], since: Optional[str], path: Optional[str], dry_run: bool
+) -> Call[Applied]:
+    request = {"directory": os.fspath(directory), "since": since, "path": path, "dry_run": dry_run}
+    return _act(box, "apply", request, _applied)
+
+
+def _applied(answer: Any) -> Applied:
+    refusals = {name: [_results.Refusal(**one) for one in answer[name]] for name in ("conflicts", "left_out")}
+    files = [_results.AppliedFile(**file) for file in answer["files"]]
+    return _results.Applied(files=files, unchanged=answer["unchanged"], is_applied=answer["is_applied"], **refusals)
 
 
 def undo(box: _native.Sandbox, runs: int, dry_run: bool) -> Call[Diff]:

@@ -307,6 +307,41 @@ class Diff:
 
 
 @dataclass(frozen=True)
+class AppliedFile:
+    """A path that changes in a directory of this machine."""
+
+    #: The path below the directory.
+    path: str
+    #: ``added``, ``modified``, ``mode`` or ``deleted``.
+    kind: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A path that does not change in a directory of this machine, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What was applied to a directory of this machine, or would be; false if nothing was."""
+
+    files: list[AppliedFile]
+    #: How many changes the directory already had.
+    unchanged: int
+    #: Paths that were edited in the directory meanwhile; there are some only in a dry run.
+    conflicts: list[Refusal]
+    #: Paths that are never applied, such as those below ``.git``.
+    left_out: list[Refusal]
+    is_applied: bool
+
+    def __bool__(self) -> bool:
+        return self.is_applied and bool(self.files)
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A name for a version."""
 

@@ -10,6 +10,8 @@ from .errors import CommandError, LimitError
 
 if TYPE_CHECKING:
     from ._records import Answer as Answer
+    from ._records import Applied as Applied
+    from ._records import AppliedFile as AppliedFile
     from ._records import Checkpoint as Checkpoint
     from ._records import Diff as Diff
     from ._records import Difference as Difference
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ._records import Image as Image
     from ._records import Info as Info
     from ._records import Match as Match
+    from ._records import Refusal as Refusal
     from ._records import TreeCopy as TreeCopy
     from ._records import Version as Version
     from ._records import Written as Written

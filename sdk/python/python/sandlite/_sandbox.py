@@ -16,6 +16,7 @@ from ._results import Result
 if TYPE_CHECKING:
     from ._records import (
         Answer,
+        Applied,
         Checkpoint,
         Diff,
         Edited,
@@ -1063,6 +1064,39 @@ class Sandbox:
         [('/plan', 'modified')]
         """
         return _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
+
+    def changes(
+        self, since: Union[str, int, None] = None, paths: Sequence[str] = (), *, names_only: bool = False
+    ) -> Diff:
+        """Returns what was changed since a version; by default in the mounted directories, or since the first run.
+
+        >>> box.write_file("/plan", "A")
+        >>> [(file.path, file.kind) for file in (box.changes()).files]
+        [('/plan', 'added')]
+        """
+        return _finish(_calls.changes(self._native, None if since is None else str(since), paths, names_only))
+
+    def apply(
+        self,
+        directory: HostPath,
+        *,
+        since: Union[str, int, None] = None,
+        path: Optional[str] = None,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Applies what was changed to a directory of this machine: all of it or nothing.
+
+        ``path`` is the directory of the sandbox that it corresponds to, by default the overlay mount. A file that was edited
+        in the directory meanwhile raises :class:`~sandlite.errors.ConflictError`, and nothing is changed.
+
+        >>> import tempfile
+        >>> box.write_file("/out/report.md", "done")
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     [file.path for file in (box.apply(directory, path="/out")).files]
+        ['report.md']
+        """
+        version = None if since is None else str(since)
+        return _finish(_calls.apply(self._native, directory, version, path, dry_run))
 
     def undo(self, runs: int = 1, *, dry_run: bool = False) -> Diff:
         """Brings everything back to what it was before the last changing runs. Undoing an undo is a redo.

@@ -22,6 +22,7 @@ __all__ = [
     "NotADirectoryError",
     "PermissionError",
     "StaleFileError",
+    "ConflictError",
     "InvalidError",
 ]
 
@@ -152,6 +153,10 @@ class StaleFileError(SandliteError):
     path: Optional[str] = None
 
 
+class ConflictError(SandliteError):
+    """Files were changed in a directory of this machine and in the sandbox; nothing was applied."""
+
+
 _BY_NUMBER = {
     _errno.ENOENT: FileNotFoundError,
     _errno.EEXIST: FileExistsError,
@@ -173,6 +178,8 @@ def _make(
     elif kind == "changed":
         error = StaleFileError(text)
         setattr(error, "path", path)
+    elif kind == "conflict":
+        error = ConflictError(text)
     elif kind == "closed":
         error = ClosedError(text)
     elif kind == "busy":

@@ -1,0 +1,392 @@
+//! What the sandbox changed since a version or in its mounted directories, and those changes in a host directory.
+//!
+//! Review first, then apply: a file that was edited there meanwhile is never overwritten, and either all changes are made or
+//! none. What touches the host is in `vfs/workplace.rs`.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use sqlite_fs::path::{Last, Tree as _};
+use sqlite_fs::{FileType, FsError, Reader, Stat, Version, VersionKind, Volume as _};
+
+use super::compare::{self, Comparison, DifferenceKind, Where};
+use super::{Versions, seen::Seen};
+use crate::cancel::Deadline;
+use crate::history::{HistoryFilter, LibraryCall as Call};
+use crate::vfs::{Becomes, HostDirectory, Node, Planned, ROOT_NODE, Refused, There, View, Was, Workplace, stays_inside};
+use crate::{Cancel, Error};
+
+/// Earlier applications whose result counts as known.
+const EARLIER: usize = 10;
+
+/// What to apply to a host directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Apply {
+    /// The version since which changes count; defaults to the mounted directory itself, or to the state before the first run.
+    pub since: Option<String>,
+    /// The directory of the sandbox that the host directory corresponds to; defaults to the overlay mount if there is exactly one,
+    /// else to `/`.
+    pub path: Option<String>,
+    /// Return what would be done and do nothing.
+    pub dry_run: bool,
+}
+
+/// What was applied, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Applied {
+    /// The paths that change, relative to the directory, sorted.
+    pub files: Vec<AppliedFile>,
+    /// How many changes the directory already had.
+    pub unchanged: usize,
+    /// Paths that were edited in the directory meanwhile: nothing is applied until there are none.
+    pub conflicts: Vec<Refusal>,
+    /// Paths that are never applied, such as those below `.git`.
+    pub left_out: Vec<Refusal>,
+    /// Whether the directory was changed.
+    pub is_applied: bool,
+}
+
+/// One path that changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AppliedFile {
+    /// The path below the directory.
+    pub path: String,
+    /// What happens to it.
+    pub kind: DifferenceKind,
+}
+
+/// A path that does not change, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Refusal {
+    /// The path below the directory.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What changes are compared with.
+enum Base {
+    /// A version.
+    Version(Version),
+    /// The mounted directories as they are.
+    Mounted,
+}
+
+/// A file of one of the two states.
+type Found = Option<(Node, FileType, Stat)>;
+
+fn find(view: &View<Reader>, path: &str) -> Result<Found, Error> {
+    match view.find(ROOT_NODE, path, Last::NoFollow) {
+        Ok((node, kind)) => {
+            let stat = view.stat(node).map_err(|source| Error::file("apply", path, source))?;
+            Ok(Some((node, kind, stat)))
+        }
+        Err(FsError::NoEntry | FsError::NotDirectory) => Ok(None),
+        Err(source) => Err(Error::file("apply", path, source)),
+    }
+}
+
+impl Versions<'_> {
+    /// Compares the present state with a version, or with the directories that are mounted as overlays; without either, with the
+    /// state before the first run.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/src/a", "one\n").open()?;
+    /// sandbox.bash("echo two > /src/a; echo new > /src/b")?;
+    /// let changes = sandbox.versions().changes(None, &[])?;
+    /// assert_eq!(changes.paths().collect::<Vec<_>>(), ["/src/a", "/src/b"]);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read.
+    pub fn changes(&self, since: Option<&str>, paths: &[String]) -> Result<Comparison, Error> {
+        self.changes_until(since, paths, Cancel::default())
+    }
+
+    /// The same, ended by a [`Cancel`].
+    pub(crate) fn changes_until(&self, since: Option<&str>, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
+        let Some(head) = self.present()? else { return Ok(Comparison::none()) };
+        match self.base(since)? {
+            Base::Version(base) => {
+                let (from, to) = (self.view(&base)?, self.view(&head)?);
+                let place = self.places(base.number, head.number)?;
+                compare::compare(from, to, paths, &place, &deadline)
+            }
+            Base::Mounted => {
+                let mounted: Vec<String> = self.overlays().map(str::to_owned).collect();
+                let paths = if paths.is_empty() { &mounted } else { paths };
+                let from = self.sandbox.recorder.mounted(&self.sandbox.scope)?;
+                compare::compare(from, self.view(&head)?, paths, &Where::Everywhere, &deadline)
+            }
+        }
+    }
+
+    // The version that the sandbox shows; none if nothing was ever changed.
+    fn present(&self) -> Result<Option<Version>, Error> {
+        let reader = self.reader()?;
+        Ok(match self.sandbox.at {
+            Some(number) => Some(reader.version(number)?),
+            None => reader.versions(None, 1)?.pop(),
+        })
+    }
+
+    fn overlays(&self) -> impl Iterator<Item = &str> {
+        self.sandbox.scope.mounts.iter().filter(|mount| mount.overlay).map(|mount| mount.path.as_str())
+    }
+
+    fn base(&self, since: Option<&str>) -> Result<Base, Error> {
+        match since {
+            Some(reference) => Ok(Base::Version(self.resolve(reference)?)),
+            None if self.overlays().next().is_some() => Ok(Base::Mounted),
+            None => Ok(Base::Version(self.before_the_first_run()?)),
+        }
+    }
+
+    // What a new sandbox begins with has no run either.
+    fn before_the_first_run(&self) -> Result<Version, Error> {
+        let reader = self.reader()?;
+        let mut found = reader.version(self.oldest()?)?;
+        while let Ok(next) = reader.version(found.number + 1) {
+            if next.call.is_some() || next.kind == VersionKind::Outside {
+                break;
+            }
+            found = next;
+        }
+        Ok(found)
+    }
+
+    /// The number of the oldest version that is kept.
+    pub(super) fn oldest(&self) -> Result<i64, Error> {
+        let reader = self.reader()?;
+        let newest = reader.versions(None, 1)?.pop().map_or(0, |version| version.number);
+        // There is a version below `high`, and none below `low`.
+        let (mut low, mut high) = (0, newest + 1);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if reader.versions(Some(middle), 1)?.is_empty() { low = middle } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    /// Applies what the sandbox changed to a host directory: all of it or nothing. A file that was edited there meanwhile is never
+    /// overwritten. Links that lead out of the directory, everything below `.git` and names of keys are left out and named.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Apply, Mount, Sandbox};
+    /// # let project = tempfile::tempdir().unwrap();
+    /// # std::fs::write(project.path().join("a.txt"), "one\n").unwrap();
+    /// let sandbox = Sandbox::builder().mount(Mount::overlay(project.path(), "/project")).open()?;
+    /// sandbox.bash("cd /project; echo two > a.txt; echo new > b.txt")?;
+    /// let applied = sandbox.versions().apply(project.path(), &Apply::default())?;
+    /// assert_eq!(applied.files.len(), 2);
+    /// assert_eq!(std::fs::read(project.path().join("a.txt")).unwrap(), b"two\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflicts`] if files were edited in the directory meanwhile, [`Error::Invalid`] if the reference or the
+    /// directory is invalid, and [`Error::HostFile`] if a file cannot be read or written. Nothing is changed then.
+    pub fn apply(&self, directory: impl AsRef<Path>, apply: &Apply) -> Result<Applied, Error> {
+        self.apply_until(directory.as_ref(), apply, Cancel::default())
+    }
+
+    /// The same, ended by a [`Cancel`] before anything is changed.
+    pub(crate) fn apply_until(&self, directory: &Path, apply: &Apply, cancel: Cancel) -> Result<Applied, Error> {
+        let top = self.applied_path(apply)?;
+        if apply.dry_run {
+            return Ok(self.plan(directory, &top, apply, cancel)?.applied);
+        }
+        // The host's path stays out of the history: snapshots travel.
+        let call = Call::new("apply", &top, json!({ "path": top, "since": apply.since }));
+        self.sandbox.recorder.read_answering(call, || {
+            let mut plan = self.plan(directory, &top, apply, cancel)?;
+            if !plan.applied.conflicts.is_empty() {
+                let paths = plan.applied.conflicts.into_iter().map(|one| (one.path, one.reason)).collect();
+                return Err(Error::Conflicts { directory: directory.to_owned(), paths });
+            }
+            if let Some((_, to)) = plan.compared.views() {
+                let kept = plan.place.change(to, &plan.planned)?;
+                let reason = "something else is in it".to_owned();
+                plan.applied.files.retain(|file| !kept.contains(&file.path));
+                plan.applied.left_out.extend(kept.into_iter().map(|path| Refusal { path, reason: reason.clone() }));
+            }
+            plan.applied.is_applied = true;
+            let answer = json!({ "version": plan.version, "changed": plan.applied.files.len() });
+            Ok((plan.applied, answer))
+        })
+    }
+
+    fn applied_path(&self, apply: &Apply) -> Result<String, Error> {
+        if let Some(path) = &apply.path {
+            return self.sandbox.agent().absolute(path);
+        }
+        let mut overlays = self.overlays();
+        match (overlays.next(), overlays.next()) {
+            (Some(one), None) => Ok(one.to_owned()),
+            (None, _) => Ok("/".to_owned()),
+            _ => Err(Error::Invalid("missing path: several directories are mounted, name the one to apply".to_owned())),
+        }
+    }
+
+    fn plan(&self, directory: &Path, top: &str, apply: &Apply, cancel: Cancel) -> Result<Plan, Error> {
+        let place = self.workplace(directory)?;
+        let paths = if top == "/" { Vec::new() } else { vec![top.to_owned()] };
+        let compared = self.changes_until(apply.since.as_deref(), &paths, cancel)?;
+        let version = self.present()?.map_or(0, |version| version.number);
+        let applied = Applied { files: Vec::new(), unchanged: 0, conflicts: Vec::new(), left_out: Vec::new(), is_applied: false };
+        let mut plan = Plan { place, compared, version, planned: Vec::new(), applied };
+        plan.fill(self, top)?;
+        Ok(plan)
+    }
+
+    fn workplace(&self, directory: &Path) -> Result<Workplace, Error> {
+        let opened = HostDirectory::open(directory, false).map_err(|refused| match refused {
+            Refused::Sensitive(why) => Error::Invalid(format!("cannot apply to `{}`: {why}", directory.display())),
+            Refused::Host(source) => Error::HostFile { path: directory.to_owned(), source },
+        })?;
+        Ok(Workplace::open(opened, directory, self.sandbox.database.path()))
+    }
+
+    // The states that were applied earlier: a file that has not changed since is as good as the base.
+    fn applied_earlier(&self) -> Vec<View<Reader>> {
+        let filter = HistoryFilter { limit: EARLIER, name: Some("apply".to_owned()), ..HistoryFilter::default() };
+        let runs = self.sandbox.history_with(&filter).unwrap_or_default();
+        let numbers = runs.iter().filter_map(|run| run.result.as_ref()?.get("version")?.as_i64());
+        numbers.filter_map(|number| self.sandbox.recorder.at(&self.sandbox.scope, number).ok()).collect()
+    }
+}
+
+/// What would be done, and to what.
+struct Plan {
+    place: Workplace,
+    compared: Comparison,
+    /// The version that is applied.
+    version: i64,
+    planned: Vec<Planned>,
+    applied: Applied,
+}
+
+impl Plan {
+    fn fill(&mut self, versions: &Versions<'_>, top: &str) -> Result<(), Error> {
+        let Some((from, to)) = self.compared.views() else { return Ok(()) };
+        let mut seen = Seen::new(*versions, self.version)?;
+        let earlier = versions.applied_earlier();
+        let prefix = format!("{}/", top.trim_end_matches('/'));
+        for difference in &self.compared.differences {
+            let Some(relative) = difference.path.strip_prefix(&prefix).filter(|rest| !rest.is_empty()) else { continue };
+            if difference.is_directory && difference.kind == DifferenceKind::Mode {
+                continue;
+            }
+            let refusal = |reason: &str| Refusal { path: relative.to_owned(), reason: reason.to_owned() };
+            if let Some(reason) = self.place.refuses(relative) {
+                self.applied.left_out.push(refusal(reason));
+                continue;
+            }
+            let new = find(to, &difference.path)?;
+            let becomes = match becomes(to, relative, &new).map_err(|source| Error::file("apply", &difference.path, source))? {
+                Ok(becomes) => becomes,
+                Err(reason) => {
+                    self.applied.left_out.push(refusal(reason));
+                    continue;
+                }
+            };
+            let there = self.place.look(relative)?;
+            let Some(was) = there.was() else {
+                self.applied.conflicts.push(refusal("a special file is there"));
+                continue;
+            };
+            let failed = |source| Error::file("apply", &difference.path, source);
+            if is_like(&there, to, &new).map_err(failed)? && has_mode(&there, &becomes) {
+                self.applied.unchanged += 1;
+                continue;
+            }
+            let base = find(from, &difference.path)?;
+            let is_known = is_like(&there, from, &base).map_err(failed)?;
+            if !is_known || seen.is_stale(&difference.path, &base)? {
+                let is_ours = |view: &View<Reader>| {
+                    find(view, &difference.path)
+                        .is_ok_and(|found| found.is_some() && is_like(&there, view, &found).unwrap_or(false))
+                };
+                if !earlier.iter().any(is_ours) {
+                    let reason = match (&there, base) {
+                        (There::Nothing, Some(_)) => "it was deleted there",
+                        (_, None) => "it exists there",
+                        _ => "it was edited there",
+                    };
+                    self.applied.conflicts.push(refusal(reason));
+                    continue;
+                }
+            }
+            self.applied.files.push(AppliedFile { path: relative.to_owned(), kind: difference.kind });
+            self.planned.push(Planned { relative: relative.to_owned(), was, becomes });
+        }
+        self.check_directories()
+    }
+
+    // A new file needs its directory, and a directory that becomes a file must hold nothing else.
+    fn check_directories(&mut self) -> Result<(), Error> {
+        let becomes: HashMap<&str, &Becomes> = self.planned.iter().map(|one| (one.relative.as_str(), &one.becomes)).collect();
+        let mut conflicts = Vec::new();
+        for one in &self.planned {
+            let above = one.relative.rsplit_once('/').map(|(above, _)| above);
+            if let Some(above) = above.filter(|_| one.was == Was::Nothing && one.becomes != Becomes::Nothing) {
+                let is_made = becomes.get(above) == Some(&&Becomes::Directory);
+                if !is_made && !matches!(self.place.look(above)?, There::Directory) {
+                    conflicts.push((one.relative.clone(), "its directory is not there"));
+                }
+            }
+            if one.was == Was::Directory && matches!(one.becomes, Becomes::File(..) | Becomes::Link(_)) {
+                let goes =
+                    |name: &String| matches!(becomes.get(format!("{}/{name}", one.relative).as_str()), Some(Becomes::Nothing));
+                if !self.place.names(&one.relative)?.iter().all(goes) {
+                    conflicts.push((one.relative.clone(), "something else is in the directory"));
+                }
+            }
+        }
+        self.applied.conflicts.extend(conflicts.into_iter().map(|(path, reason)| Refusal { path, reason: reason.to_owned() }));
+        self.applied.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(())
+    }
+}
+
+// What a path becomes on the host, or why it is left out.
+fn becomes(to: &View<Reader>, relative: &str, new: &Found) -> Result<Result<Becomes, &'static str>, FsError> {
+    let Some((node, kind, stat)) = new else { return Ok(Ok(Becomes::Nothing)) };
+    Ok(match kind {
+        FileType::Directory => Ok(Becomes::Directory),
+        FileType::File => Ok(Becomes::File(*node, stat.mode & 0o111 != 0)),
+        FileType::Symlink => {
+            let target = to.readlink(*node)?;
+            if stays_inside(&target, relative.matches('/').count()) {
+                Ok(Becomes::Link(target))
+            } else {
+                Err("the link leads out of the directory")
+            }
+        }
+        FileType::Fifo | FileType::Device => Err("it is not a regular file"),
+    })
+}
+
+// Whether a path of the host has the kind and the content of a file of the sandbox.
+fn is_like(there: &There, view: &View<Reader>, found: &Found) -> Result<bool, FsError> {
+    match (there, found) {
+        (There::Nothing, None) | (There::Directory, Some((_, FileType::Directory, _))) => Ok(true),
+        (There::File(file), Some((node, FileType::File, stat))) => file.is_like(view, *node, stat.size),
+        (There::Link(target, _), Some((node, FileType::Symlink, _))) => Ok(*target == view.readlink(*node)?),
+        _ => Ok(false),
+    }
+}
+
+fn has_mode(there: &There, becomes: &Becomes) -> bool {
+    match (there, becomes) {
+        (There::File(file), Becomes::File(_, is_program)) => file.is_executable == *is_program,
+        _ => true,
+    }
+}
