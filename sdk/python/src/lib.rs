@@ -58,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::seed, module)?)?;
     module.add_function(wrap_pyfunction!(gate::shut_gate, module)?)?;
     module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
+    module.add_function(wrap_pyfunction!(operation::schema_complaint, module)?)?;
     module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;
     module.add_function(wrap_pyfunction!(packages::packages, module)?)?;
     module.add_function(wrap_pyfunction!(cli, module)?)?;

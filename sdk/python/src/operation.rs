@@ -4,7 +4,7 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Ran, find, quoted};
-use runtime::{Error, Output, Sandbox};
+use runtime::{Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
 use crate::about::About;
@@ -44,6 +44,18 @@ impl Done {
             }
         }
     }
+}
+
+/// What is wrong with a JSON schema, or with a value that it describes; both are JSON texts.
+#[pyfunction]
+#[pyo3(signature = (schema, value))]
+pub(crate) fn schema_complaint(schema: &str, value: Option<&str>) -> Option<String> {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| format!("it is not JSON ({error})"));
+    let check = || {
+        let schema = JsonSchema::parse(&parse(schema)?)?;
+        value.map_or(Ok(()), |value| schema.check(&parse(value)?))
+    };
+    check().err()
 }
 
 /// How a command went: the streams as bytes, the rest as JSON.
