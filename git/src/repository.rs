@@ -274,6 +274,11 @@ impl Repository {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets as many bytes be made as when it was opened, for the next who reads.
+    pub fn refill(&self) {
+        self.left.store(self.bounds.total_bytes, Ordering::Relaxed);
+    }
+
     // Takes bytes off what may be made, before they are.
     fn charge(&self, bytes: u64) -> Result<(), Error> {
         if bytes > self.bounds.object_bytes {
@@ -510,7 +515,7 @@ impl Repository {
         Ok(len)
     }
 
-    /// The size of a file, without making it where the pack has the number.
+    /// The size of a file, without making it: what is stored says it.
     ///
     /// # Errors
     ///
@@ -518,9 +523,11 @@ impl Repository {
     pub fn blob_size(&self, id: Id) -> Result<u64, Error> {
         for pack in &self.packs {
             let Some(offset) = pack.index.find(id) else { continue };
-            if let Entry { stored: Stored::Whole(Kind::Blob), size, .. } = pack.entry(offset)? {
-                return Ok(size);
-            }
+            let entry = pack.entry(offset)?;
+            return match entry.stored {
+                Stored::Whole(_) => Ok(entry.size),
+                Stored::FromOffset(_) | Stored::FromName(_) => delta::result_size(&pack.beginning(&entry)?),
+            };
         }
         Ok(self.blob(id)?.len() as u64)
     }

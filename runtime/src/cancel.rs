@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use sqlite_fs::Database;
 
 use crate::process::Job;
+use crate::tools::ToolContext;
 use crate::{RunningFiles, clock};
 
 /// How long a run that was interrupted may take to end.
@@ -98,6 +99,12 @@ impl Cancel {
         Some(RunningFiles::new(&job)).filter(|files| !files.is_over())
     }
 
+    /// The context of a function of the embedding program that works for the run, or for nobody in particular if nothing runs.
+    pub(crate) fn call(&self) -> ToolContext {
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade());
+        job.map_or_else(ToolContext::default, |job| ToolContext::new(job.run, RunningFiles::new(&job), job.meter.pauses(), || ()))
+    }
+
     /// Also stops the run once this returns true. It is called every few milliseconds while the run lasts.
     pub(crate) fn set_flag(&self, is_wanted: impl Fn() -> bool + Send + 'static) {
         *lock(&self.0.flag) = Some(Box::new(is_wanted));
@@ -133,6 +140,20 @@ impl Cancel {
             database.interrupter().interrupt();
         }
         left
+    }
+
+    /// Returns the time that is left for the calling thread, which waits for something outside of the sandbox: zero if its run or
+    /// the process that it runs must end, [`Duration::MAX`] if nothing runs.
+    pub(crate) fn left_here(&self) -> Duration {
+        if self.is_killed() {
+            return Duration::ZERO;
+        }
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade());
+        match job {
+            None => Duration::MAX,
+            Some(job) if job.is_over() || job.must_end_here() => Duration::ZERO,
+            Some(job) => job.meter.left(),
+        }
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {

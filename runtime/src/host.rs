@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use sqlite_fs::{Database, WeakDatabase};
 use wasmtime::{Engine, InstancePre, Linker, Module};
 
 use crate::Error;
@@ -46,6 +47,8 @@ struct Shared {
     prepared: Mutex<HashMap<&'static str, Arc<Slot>>>,
     ticker: Ticker,
     workers: Workers,
+    /// Databases that sandboxes are laid over, by file.
+    bases: Mutex<HashMap<PathBuf, WeakDatabase>>,
 }
 
 /// The engine of the ordinary guests, and that of the scientific Python, which is started when it is first needed.
@@ -195,6 +198,7 @@ impl HostBuilder {
             prepared: Mutex::default(),
             ticker,
             workers: Workers::default(),
+            bases: Mutex::default(),
         })))
     }
 }
@@ -231,6 +235,24 @@ impl Host {
     #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
+    }
+
+    /// A database that is only read, opened once for all sandboxes that share this host.
+    pub(crate) fn base(
+        &self,
+        file: &std::path::Path,
+        open: impl FnOnce() -> Result<Database, sqlite_fs::Error>,
+    ) -> Result<Database, sqlite_fs::Error> {
+        let name = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let mut bases = self.0.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        // A file that was replaced meanwhile is another one.
+        if let Some(base) = bases.get(&name).and_then(WeakDatabase::upgrade).filter(|base| base.reader().is_ok()) {
+            return Ok(base);
+        }
+        let base = open()?;
+        bases.retain(|_, base| base.upgrade().is_some());
+        bases.insert(name, base.downgrade());
+        Ok(base)
     }
 
     /// Compiles the guests for any machine of this architecture into a directory, to be shipped with a program

@@ -68,4 +68,4 @@ pub use tools::{Tool, ToolContext, ToolPause};
 pub use versions::{
     Comparison, Difference, DifferenceKind, GitExport, GitExported, GitForm, GitImport, GitImported, LoggedVersion, Versions,
 };
-pub use vfs::TreeCopy;
+pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy};

@@ -1,5 +1,6 @@
 //! A sandbox: one database, what may be done in it, and the verbs. Each verb is a line here and lives in its own module.
 
+mod base;
 mod builder;
 mod files;
 mod kv;
@@ -18,8 +19,9 @@ use crate::process::Reaping;
 use crate::run::{Command, Output, Variables};
 use crate::session::Interpreters;
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Scope, View};
+use crate::vfs::{Scope, View, is_generating};
 
+pub(crate) use base::OVERLAYS;
 pub use builder::{Builder, Python};
 pub use files::{Content, FilePage, Files, Found};
 pub use kv::{Kv, KvEntry};
@@ -114,7 +116,12 @@ impl Sandbox {
         })
     }
 
+    // What cannot be changed, or not by whoever calls.
     pub(crate) fn refuse_in_the_past(&self) -> Result<(), Error> {
+        if is_generating(self.scope.patience.sandbox) {
+            let reason = "a function that generates files cannot run or change anything in the sandbox that waits for it";
+            return Err(Error::Invalid(reason.to_owned()));
+        }
         match self.at {
             None => Ok(()),
             Some(version) => {

@@ -13,6 +13,7 @@ use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, V
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
 pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
+pub(crate) use reference::resolve;
 
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};

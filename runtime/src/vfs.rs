@@ -14,6 +14,7 @@ mod model;
 mod mounts;
 mod overlay;
 mod policy;
+mod source;
 mod tree;
 mod view;
 
@@ -22,6 +23,8 @@ use sqlite_fs::ROOT;
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
+pub(crate) use source::{CallbackSource, DatabaseSource, GitTree, Patience, Source, is_generating};
+pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree};
 pub(crate) use view::{Scope, TOOL, View};
@@ -33,7 +36,7 @@ pub(crate) enum Node {
     Row(u64),
     /// Part of the fixed world.
     Fixed(FixedId),
-    /// A file of a mounted host directory.
+    /// A file of a mounted source.
     Host(HostId),
     /// One of the calling process's descriptors, seen through `/dev/fd`.
     Descriptor(u32),

@@ -1,7 +1,7 @@
 //! One database: the place of the single writer, the readers' connections, and how a file is opened.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
@@ -33,6 +33,18 @@ const IDLE_READERS: usize = 4;
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
+}
+
+/// A [`Database`] that is not kept open by this.
+#[derive(Clone)]
+pub struct WeakDatabase(Weak<Shared>);
+
+impl WeakDatabase {
+    /// The database, if it is still open somewhere.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Database> {
+        self.0.upgrade().map(|shared| Database { shared })
+    }
 }
 
 pub(crate) struct Shared {
@@ -284,6 +296,12 @@ impl Database {
     #[must_use]
     pub fn settling(&self) -> Duration {
         self.shared.gauge.settling()
+    }
+
+    /// The same database without keeping it open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakDatabase {
+        WeakDatabase(Arc::downgrade(&self.shared))
     }
 
     /// The file, unless it is in memory.

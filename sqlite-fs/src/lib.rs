@@ -81,7 +81,7 @@ pub use clock::{Clock, SystemClock};
 pub use compat::Compat;
 pub use contents::Content;
 pub use copy::Export;
-pub use database::{Compacted, Database};
+pub use database::{Compacted, Database, WeakDatabase};
 pub use error::{Error, FsError};
 pub use fs::{Fs, Owner, Step, Visited, Volume, VolumeMut};
 pub use fs_path::FsPath;

@@ -26,6 +26,8 @@ pub struct Reader {
     connection: Option<(Connection, Patience)>,
     shared: Arc<Shared>,
     depth: Cell<u32>,
+    /// One state is read until the end.
+    is_held: bool,
     /// Which commits the last state had seen.
     mark: Cell<u64>,
     /// The version that is read; `None`: what is committed.
@@ -39,6 +41,7 @@ impl Reader {
             connection: Some((connection, patience)),
             shared,
             depth: Cell::new(0),
+            is_held: false,
             mark: Cell::new(0),
             at: None,
             listed: RefCell::default(),
@@ -55,6 +58,47 @@ impl Reader {
         patience.refill();
         self.at = Some(patience.explained(at::open(connection, version))?);
         Ok(self)
+    }
+
+    /// Reads one state from now on, however long the reader lives. An operation ends with [`FsError::Interrupted`] once `is_over`
+    /// returns true; it is called every few microseconds.
+    ///
+    /// ```
+    /// # use sqlite_fs::Database;
+    /// # let database = Database::options().open()?;
+    /// let held = database.reader()?.hold(|| false)?;
+    /// let transaction = database.begin(None)?;
+    /// transaction.fs().write("/new", b"1")?;
+    /// transaction.commit()?;
+    /// assert!(!held.fs().exists("/new")? && database.reader()?.fs().exists("/new")?);
+    /// # Ok::<(), sqlite_fs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the state cannot be read, or if its version was pruned.
+    pub fn hold(mut self, is_over: impl Fn() -> bool + Send + 'static) -> Result<Self, Error> {
+        let (connection, patience) = self.connection.as_mut().ok_or(FsError::Io)?;
+        patience.watch(connection, is_over)?;
+        self.is_held = true;
+        patience.refill();
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        self.depth.set(1);
+        // The first row that is read fixes the state.
+        connection.prepare_cached("SELECT 1 FROM fs_inode WHERE ino=1")?.exists([])?;
+        if let Some(version) = self.at {
+            at::still_there(connection, version)?;
+        }
+        Ok(self)
+    }
+
+    /// The attributes of the node that a name of a directory leads to.
+    pub fn entry_stat(&self, dir: Ino, name: &str) -> Result<Stat, FsError> {
+        self.rows(|connection| {
+            let ino = self.entry(connection, dir, name)?.ok_or(FsError::NoEntry)?;
+            self.node(ino)
+        })
+        .map_err(|fault| fault.as_fs())
     }
 
     /// Runs `work` outside of a state.
@@ -157,7 +201,7 @@ impl Reader {
         let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
         patience.refill();
         if self.depth.get() > 0 {
-            return work(connection);
+            return work(connection).map_err(|fault| if self.is_held { patience.explain(fault) } else { fault });
         }
         self.mark.set(self.shared.contents.mark());
         connection.prepare_cached("BEGIN")?.execute([])?;
@@ -306,8 +350,15 @@ impl Volume for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if let Some((connection, patience)) = self.connection.take() {
-            self.shared.return_reader(connection, patience);
+        let Some((mut connection, patience)) = self.connection.take() else { return };
+        if self.is_held {
+            // Whoever has it next is not stopped by what stopped this one.
+            patience.refill();
+            let is_free = patience.watch(&mut connection, || false).is_ok() && connection.execute_batch("COMMIT").is_ok();
+            if !is_free {
+                return;
+            }
         }
+        self.shared.return_reader(connection, patience);
     }
 }

@@ -15,8 +15,8 @@ use sqlite_fs::Transaction;
 
 pub(crate) use io::{Whence, wait_ready};
 
-use super::Capture;
 use super::pipe::{PipeReader, PipeWriter};
+use super::{Capture, MemoryCharge};
 use crate::vfs::{Device, Node, View};
 
 /// The descriptor that stands for the root directory in path calls.
@@ -45,6 +45,8 @@ pub(crate) enum Object {
     Directory(HeldNode),
     /// Contents made up when the file was opened (`/proc`).
     Bytes(Arc<[u8]>),
+    /// A file of a source whose content was generated when it was opened.
+    Generated(HeldNode, Generated),
     /// The reading end of a pipe.
     Reader(PipeReader),
     /// The writing end of a pipe.
@@ -55,6 +57,21 @@ pub(crate) enum Object {
     Device(Device),
     /// The command's own stdout or stderr.
     Capture(Arc<Capture>),
+}
+
+/// A content that was generated, charged to the command as long as it is open.
+#[derive(Debug)]
+pub(crate) struct Generated {
+    /// The content.
+    pub(crate) bytes: Arc<[u8]>,
+    _charge: MemoryCharge,
+}
+
+impl Generated {
+    /// Charges a content.
+    pub(crate) fn new(bytes: Arc<[u8]>, charge: MemoryCharge) -> Self {
+        Self { bytes, _charge: charge }
+    }
 }
 
 /// A node that stays readable while it is open, unlinked or not.

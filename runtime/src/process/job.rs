@@ -254,6 +254,11 @@ impl Job {
         }
     }
 
+    /// Whether the process that the calling thread runs must end.
+    pub(crate) fn must_end_here(&self) -> bool {
+        self.table().must_end_here()
+    }
+
     /// Interrupts the first process, which may go on (`process/python.rs`).
     pub(crate) fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);

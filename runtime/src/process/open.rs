@@ -7,7 +7,7 @@ use abi::stat::{S_IFDIR, S_IFIFO, S_IFLNK};
 use sqlite_fs::path::Last;
 use sqlite_fs::{FsError, Volume as _, VolumeMut as _};
 
-use super::descriptor::{HeldNode, Object, OpenFile};
+use super::descriptor::{Generated, HeldNode, Object, OpenFile};
 use super::pipe::CAPACITY;
 use super::wait::block;
 use super::{Fault, MemoryCharge, State, proc_files};
@@ -119,8 +119,17 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
         Some(Thing::Program(..) | Thing::Library(_) | Thing::Installed(_)) => Object::File(HeldNode::new(view, node)),
         Some(Thing::Process(file)) => Object::Bytes(proc_files::content(state, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
+        None if !how.write && !how.truncate => match view.generate(node)? {
+            // Made for this descriptor alone.
+            Some(bytes) => {
+                let charge = MemoryCharge::take(&state.job, bytes.len()).ok_or(Errno::NOMEM)?;
+                Object::Generated(HeldNode::new(view, node), Generated::new(bytes, charge))
+            }
+            None => Object::File(HeldNode::new(view, node)),
+        },
         None => {
-            if how.truncate && stat.size > 0 {
+            // What is generated says nothing of its size.
+            if how.truncate && (stat.size > 0 || view.is_lower(node)) {
                 view.truncate(node, 0)?;
             }
             Object::File(HeldNode::new(view, node))

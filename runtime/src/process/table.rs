@@ -162,6 +162,13 @@ impl Table {
         process
     }
 
+    /// Whether the process that the calling thread runs must end. Of those that the thread has run before, none counts.
+    pub(crate) fn must_end_here(&self) -> bool {
+        let here = thread::current().id();
+        let mut running = self.entries.values().filter(|entry| entry.ended.is_none()).map(|entry| &entry.process);
+        running.any(|process| process.must_end() && process.thread.get().is_some_and(|thread| thread.id() == here))
+    }
+
     /// Notes that a process has ended. Its children become the first process's; its parent is told.
     pub(crate) fn end(&mut self, pid: Pid, status: WaitStatus) {
         for entry in self.entries.values_mut().filter(|entry| entry.parent == pid) {

@@ -113,6 +113,7 @@ impl Sandbox {
 
     // Checks what can be said of a command before it runs.
     fn admit(&self, command: &Command) -> Result<Limits, Error> {
+        self.refuse_in_the_past()?;
         command.surroundings.check()?;
         command.args.iter().chain([&command.text]).try_for_each(|text| no_zero_byte("command", text))?;
         Ok(self.limits.tighten(&command.surroundings.overrides)?)
@@ -147,7 +148,8 @@ impl Sandbox {
             transaction.set_clock(Some(clock))?;
         }
         let descriptors_limit = meter.limits().descriptors;
-        let view = View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?.for_guests()?;
+        let view =
+            View::of_run(transaction, &self.scope.of_run(&command.cancel)).map_err(sqlite_fs::Error::from)?.for_guests()?;
         if let Some(directory) = &command.surroundings.cwd {
             check_directory(&view, directory)?;
         }
@@ -173,6 +175,10 @@ impl Sandbox {
             (None, Err(_)) if command.cancel.is_killed() => WaitStatus::Signaled(Signal::KILL).into(),
             (None, Err(_)) => return Err(Error::Invalid(format!("`{}` cannot be started", command.program.name()))),
         };
+        for complaint in view.complaints() {
+            let line = format!("sandlite: {complaint}\n");
+            stderr.push(line.as_bytes(), line.len());
+        }
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
         let output = Output {

@@ -8,6 +8,7 @@ use presets::{Limits, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota, Transaction};
 
 use super::Sandbox;
+use super::base::Pin;
 use super::files::Content;
 use super::mount::{self, Mount};
 use crate::Error;
@@ -18,7 +19,7 @@ use crate::host::{Host, HostBuilder, Starting};
 use crate::run::{Command, Surroundings, set_variable, surroundings};
 use crate::session::{self, Interpreters};
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Fixed, Scope, View};
+use crate::vfs::{Fixed, Patience, Provider, Scope, View};
 
 /// Settings of a [`Sandbox`].
 ///
@@ -247,7 +248,43 @@ impl Builder {
         self
     }
 
-    /// Lets guests see a directory of the host.
+    /// Lets guests see a file or a directory that a function of this program generates each time somebody opens it. A mount point
+    /// is made there. See [`Provider`] for what the function is given, and for its errors.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Provider, Sandbox};
+    /// let users = Provider::file(|context| Ok(format!("run {:?}\n", context.run()).into()));
+    /// let sandbox = Sandbox::builder().dynamic("/srv/run", users).open()?;
+    /// assert_eq!(sandbox.bash("cat /srv/run | wc -l")?.stdout, b"1\n");
+    /// assert_eq!(sandbox.fs().read("/srv/run")?, b"run None\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dynamic(self, path: impl Into<String>, provider: Provider) -> Self {
+        self.mount(Mount::dynamic(path, provider))
+    }
+
+    /// Lays the sandbox over the whole tree of another database, or of one of its versions (`base.db@v3`): what the sandbox has not
+    /// changed is the base's, which is only read and can be shared by many. The sandbox stays on the version that it was first
+    /// opened with, until [`Sandbox::update`] moves it. Keys, sessions and history are its own.
+    ///
+    /// ```
+    /// use sandlite_runtime::Sandbox;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let file = directory.path().join("base.db");
+    /// # Sandbox::builder().database(&file).file("/lib/a.py", "a = 1").open()?;
+    /// let sandbox = Sandbox::builder().base(&file).open()?;
+    /// sandbox.bash("echo 'b = 2' >> /lib/a.py")?;
+    /// assert_eq!(sandbox.fs().read("/lib/a.py")?, b"a = 1b = 2\n");
+    /// # assert_eq!(Sandbox::builder().database(&file).open()?.fs().read("/lib/a.py")?, b"a = 1");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn base(self, file: impl Into<PathBuf>) -> Self {
+        self.mount(Mount::database(file, "/").writable())
+    }
+
+    /// Lets guests see a tree from elsewhere: a directory of the host, another database, a past version.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
@@ -321,9 +358,11 @@ impl Builder {
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
         }
+        let (mounts, pins) = mount::open(self.mounts, &database, &host, mount::largest(&limits))?;
         let scope = Scope {
             world,
-            mounts: mount::open(self.mounts, &database)?,
+            mounts,
+            patience: Patience::of_sandbox(limits.wall.0),
             alias,
             tools: tools.names(),
             creates_parents: self.creates_parents,
@@ -345,7 +384,8 @@ impl Builder {
             import_notes: import_notes.into(),
         };
         if !self.read_only {
-            sandbox.furnish()?;
+            let home = if sandbox.scope.alias.is_some() { "/" } else { HOME };
+            sandbox.furnish(&["/tmp", home, &sandbox.cwd], &pins)?;
             sandbox.seed(self.files)?;
         }
         Ok(sandbox)
@@ -398,27 +438,31 @@ fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
 }
 
 impl Sandbox {
-    // The directories every sandbox has, and those that mounts are at. In a new sandbox they are how it begins, and nothing that
-    // was done.
-    fn furnish(&self) -> Result<(), Error> {
-        let home = if self.scope.alias.is_some() { "/" } else { HOME };
+    // These directories, those that mounts are at, and the versions of overlays. In a new sandbox they are how it begins, and nothing
+    // that was done.
+    pub(super) fn furnish(&self, directories: &[&str], pins: &[Pin]) -> Result<(), Error> {
         let now = self.now()?;
         let (fs, mut missing) = (now.fs(), Vec::new());
-        for directory in ["/tmp", home, &self.cwd] {
+        for directory in directories {
             if !fs.exists(directory)? {
-                missing.push(directory);
+                missing.push(*directory);
             }
         }
-        missing.extend(self.missing_mount_points()?);
-        if missing.is_empty() {
+        let missing_points = self.missing_mount_points()?;
+        if missing.is_empty() && missing_points.is_empty() && pins.is_empty() {
             return Ok(());
         }
-        let make = |view: &View<Transaction>| missing.iter().try_for_each(|directory| view.fs().create_dir_all(directory));
+        // A view of a run makes the mount points itself.
+        let make = |view: &View<Transaction>| -> Result<(), Error> {
+            missing.iter().try_for_each(|directory| view.fs().create_dir_all(directory))?;
+            pins.iter().try_for_each(|pin| pin.record(view.transaction()))
+        };
         if self.database.reader()?.fs().list("/")?.is_empty() {
-            return self.recorder.fill(&self.scope, |view| Ok(make(view)?));
+            return self.recorder.fill(&self.scope, make);
         }
-        let call = Call::new("create_directories", &missing.join(" "), serde_json::json!({ "paths": missing }));
-        self.change(call, |run| Ok(make(run.view()?)?))
+        let paths: Vec<&str> = missing.iter().copied().chain(missing_points).collect();
+        let call = Call::new("create_directories", &paths.join(" "), serde_json::json!({ "paths": paths }));
+        self.change(call, |run| make(run.view()?))
     }
 
     // The files it was given, in one row of the history.

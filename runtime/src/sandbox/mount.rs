@@ -1,20 +1,29 @@
-//! Host directories in a sandbox: mounted for reading, mounted under a layer of rows, copied in, copied out.
+//! Mounts of a sandbox: directories of the host, other databases, past versions and functions, for reading or under a layer of
+//! rows. Whole trees of the host, copied in and out.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use presets::Limits;
 use serde_json::json;
 use sqlite_fs::{Database, FsPath, NewFile, Reader};
 
 use super::Sandbox;
+use super::base::{self, Pin};
 use crate::Error;
 use crate::history::LibraryCall as Call;
-use crate::vfs::{HostDirectory, MountPoint, Refused, TreeCopy, View, export_tree, import_tree, is_mount_point, mount_path};
+use crate::host::Host;
+use crate::vfs::{
+    CallbackSource, DatabaseSource, GitTree, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, View,
+    export_tree, import_tree, is_mount_point, mount_path,
+};
 
-/// A host directory that a sandbox may see; give it to [`Builder::mount`](super::Builder::mount).
+/// A tree of files that a sandbox may see: a directory of the host, another sandbox's database, a past version, or what a function
+/// generates; give it to [`Builder::mount`](super::Builder::mount).
 ///
-/// Guests never write to it. Symbolic links in it are followed inside the sandbox's own tree only, so none leads out;
-/// devices, pipes, sockets, what is mounted inside it, `.ssh` and the like, and the sandbox's own database do not show.
+/// Guests never write to it. Symbolic links in it are followed inside the sandbox's own tree only, so none leads out. Of a
+/// directory of the host, devices, pipes, sockets, what is mounted inside it, `.ssh` and the like, and the sandbox's own database do
+/// not show.
 ///
 /// ```
 /// use sandlite_runtime::{Mount, Sandbox};
@@ -28,42 +37,206 @@ use crate::vfs::{HostDirectory, MountPoint, Refused, TreeCopy, View, export_tree
 /// ```
 #[derive(Clone, Debug)]
 pub struct Mount {
-    host: PathBuf,
+    what: What,
     guest: String,
     overlay: bool,
-    allow_sensitive: bool,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Host {
+        path: PathBuf,
+        allow_sensitive: bool,
+    },
+    /// A file, which a version may follow: `base.db@v3`.
+    Database(PathBuf),
+    Past(String),
+    /// A repository, which a reference may follow: `project@main`.
+    Git(PathBuf),
+    Function(Provider),
 }
 
 impl Mount {
+    fn new(what: What, guest: impl Into<String>) -> Self {
+        Self { what, guest: guest.into(), overlay: false }
+    }
+
     /// Shows a host directory at an absolute path of the sandbox; changing anything in it is an error (EROFS).
     #[must_use]
     pub fn read_only(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
-        Self { host: host.into(), guest: guest.into(), overlay: false, allow_sensitive: false }
+        Self::new(What::Host { path: host.into(), allow_sensitive: false }, guest)
     }
 
     /// Shows a host directory under a layer of rows: guests change it as they like, and the changes are in the database.
     #[must_use]
     pub fn overlay(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
-        Self { overlay: true, ..Self::read_only(host, guest) }
+        Self::read_only(host, guest).writable()
     }
 
-    /// Mounts the directory even though it may give away secrets: `/etc`, a home directory, `.ssh`, …
+    /// Shows the files of another sandbox's database, or of an AgentFS database, at an absolute path of the sandbox. With `@` and a
+    /// version after the file's name, such as `base.db@before`, those of a past version.
+    ///
+    /// Each command sees one state of it. Under a layer of rows ([`writable`](Self::writable)), the sandbox stays on the version that
+    /// it was first opened with, until [`Sandbox::update`] moves it.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Mount, Sandbox};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let file = directory.path().join("base.db");
+    /// # Sandbox::builder().database(&file).file("/lib/a.py", "a = 1").open()?;
+    /// let sandbox = Sandbox::builder().mount(Mount::database(&file, "/base")).open()?;
+    /// assert_eq!(sandbox.fs().read("/base/lib/a.py")?, b"a = 1");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
     #[must_use]
-    pub fn allow_sensitive(mut self) -> Self {
-        self.allow_sensitive = true;
+    pub fn database(file: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        Self::new(What::Database(file.into()), guest)
+    }
+
+    /// Shows a past version of the sandbox itself at an absolute path.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Mount, Sandbox};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let file = directory.path().join("agent.db");
+    /// let sandbox = Sandbox::builder().database(&file).open()?;
+    /// sandbox.fs().write("/note", "one")?;
+    /// sandbox.versions().checkpoint("before", None)?;
+    /// sandbox.fs().write("/note", "two")?;
+    /// # drop(sandbox);
+    /// let sandbox = Sandbox::builder().database(&file).mount(Mount::past("before", "/then")).open()?;
+    /// assert_eq!(sandbox.bash("cat /then/note /note")?.stdout, b"onetwo");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn past(version: impl Into<String>, guest: impl Into<String>) -> Self {
+        Self::new(What::Past(version.into()), guest)
+    }
+
+    /// Shows the files of a commit of a git repository or bundle at an absolute path of the sandbox, without a checkout. With `@` and
+    /// a reference after its path, such as `project@v1.0` or `project@main~2`, those of that commit; else those of `HEAD`. Which commit
+    /// that is, is decided when the sandbox is opened.
+    #[must_use]
+    pub fn git(repository: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        Self::new(What::Git(repository.into()), guest)
+    }
+
+    /// Shows a file or a directory that a function generates.
+    #[must_use]
+    pub fn dynamic(path: impl Into<String>, provider: Provider) -> Self {
+        Self::new(What::Function(provider), path)
+    }
+
+    /// Puts a layer of rows over the mount: guests change it as they like, and the changes are in the database.
+    #[must_use]
+    pub fn writable(mut self) -> Self {
+        self.overlay = true;
         self
     }
 
-    fn open(self, database: &Database) -> Result<MountPoint, Error> {
-        let Self { host, guest, overlay, allow_sensitive } = self;
-        let refused = |reason: String, hint| Error::Mount { host: host.clone(), guest: guest.clone(), reason, hint };
-        let path = mount_path(&guest).map_err(|reason| refused(reason.to_owned(), None))?;
-        let mut directory = open_directory(&host, allow_sensitive, refused)?;
-        if let Some(file) = database.path() {
-            directory.hide(file);
+    /// Mounts a host directory even though it may give away secrets: `/etc`, a home directory, `.ssh`, …
+    #[must_use]
+    pub fn allow_sensitive(mut self) -> Self {
+        if let What::Host { allow_sensitive, .. } = &mut self.what {
+            *allow_sensitive = true;
         }
-        Ok(MountPoint { directory: Arc::new(directory), path, overlay })
+        self
     }
+
+    /// Reads a mount as the command line has it: `HOST:GUEST`, `db:FILE[@VERSION]:GUEST`, `at:VERSION:GUEST` or
+    /// `git:REPOSITORY[@REF]:GUEST`, each with `:ro` or
+    /// `:overlay` after it.
+    ///
+    /// ```
+    /// use sandlite_runtime::Mount;
+    /// assert!(Mount::parse("./src:/src:overlay").is_ok() && Mount::parse("db:base.db@v3:/base").is_ok());
+    /// assert!(Mount::parse("./src:/src:rw").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if it is neither.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let invalid = |reason: &str| Error::Invalid(reason.to_owned());
+        let (place, how) = match text.rsplit_once(':') {
+            Some((place, how @ ("ro" | "overlay"))) => (place, how),
+            Some((place, how)) if place.contains(":/") && !how.contains('/') => {
+                return Err(Error::Invalid(format!(
+                    "unknown mode `{how}`: a mount is `ro` (read-only) or `overlay` (changes stay in the sandbox), never written"
+                )));
+            }
+            _ => (text, "ro"),
+        };
+        let (source, guest) =
+            place.rsplit_once(':').filter(|(source, _)| !source.is_empty()).ok_or_else(|| invalid("it has no `:`"))?;
+        if !guest.starts_with('/') {
+            return Err(invalid("the path in the sandbox must begin with `/`"));
+        }
+        let mount = match source.split_once(':') {
+            Some(("db", file)) if !file.is_empty() => Self::database(file, guest),
+            Some(("at", version)) if !version.is_empty() => Self::past(version, guest),
+            Some(("git", repository)) if !repository.is_empty() => Self::git(repository, guest),
+            _ => Self::read_only(source, guest),
+        };
+        Ok(if how == "overlay" { mount.writable() } else { mount })
+    }
+
+    /// What is mounted, as messages name it.
+    fn name(&self) -> PathBuf {
+        match &self.what {
+            What::Host { path, .. } => path.clone(),
+            What::Database(file) => file.clone(),
+            What::Past(version) => version.into(),
+            What::Git(repository) => repository.clone(),
+            What::Function(_) => "a function".into(),
+        }
+    }
+
+    fn open(self, database: &Database, host: &Host, largest: u64) -> Result<(MountPoint, Option<Pin>), Error> {
+        let name = self.name();
+        let Self { what, guest, overlay } = self;
+        let refused = |reason: String, hint| Error::Mount { host: name.clone(), guest: guest.clone(), reason, hint };
+        let is_root = guest.split('/').all(str::is_empty) && guest.starts_with('/');
+        let can_be_base = overlay && matches!(what, What::Database(_) | What::Past(_));
+        let path = match is_root && can_be_base {
+            true => String::new(),
+            false => mount_path(&guest).map_err(|reason| refused(reason.to_owned(), None))?,
+        };
+        let (source, pin): (Arc<dyn Source>, _) = match what {
+            What::Host { path, allow_sensitive } => {
+                let mut directory = open_directory(&path, allow_sensitive, refused)?;
+                if let Some(file) = database.path() {
+                    directory.hide(file);
+                }
+                (Arc::new(directory), None)
+            }
+            What::Database(file) => {
+                let (base, version) = base::open(host, database, &file)?;
+                let (version, pin) = base::pinned(database, &base, version.as_deref(), &path, overlay)?;
+                (Arc::new(DatabaseSource::new(base, version)), pin)
+            }
+            What::Past(version) => {
+                let (version, pin) = base::pinned(database, database, Some(&version), &path, overlay)?;
+                (Arc::new(DatabaseSource::new(database.clone(), version)), pin)
+            }
+            What::Git(repository) => {
+                let (path, reference) = with_reference(&repository);
+                let tree = GitTree::open(path, reference, largest).map_err(|error| refused(error.to_string(), None))?;
+                (Arc::new(tree), None)
+            }
+            What::Function(provider) if overlay && !provider.is_directory() => {
+                return Err(refused("a single file cannot be under a layer of rows".to_owned(), None));
+            }
+            What::Function(provider) => (Arc::new(CallbackSource::new(provider, largest)), None),
+        };
+        Ok((MountPoint { source, path, overlay }, pin))
+    }
+}
+
+// The path of a repository and what follows its last `@`, unless that is part of the path.
+fn with_reference(repository: &Path) -> (&Path, &str) {
+    let parts = repository.to_str().and_then(|text| text.rsplit_once('@')).filter(|_| !repository.exists());
+    parts.map_or((repository, "HEAD"), |(path, reference)| (Path::new(path), reference))
 }
 
 const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
@@ -79,21 +252,40 @@ fn open_directory(
     })
 }
 
-/// Opens the mounts of a sandbox: none may be at or in the place of another.
-pub(super) fn open(mounts: Vec<Mount>, database: &Database) -> Result<Arc<[MountPoint]>, Error> {
-    let mut points: Vec<MountPoint> = Vec::new();
+/// Opens the mounts of a sandbox: none may be at or in the place of another, but all may be in a base. Returns with them the
+/// overlays that have no recorded version yet.
+pub(super) fn open(
+    mounts: Vec<Mount>,
+    database: &Database,
+    host: &Host,
+    largest: u64,
+) -> Result<(Arc<[MountPoint]>, Vec<Pin>), Error> {
+    let (mut points, mut pins) = (Vec::new(), Vec::new());
     for mount in mounts {
-        let (host, guest) = (mount.host.clone(), mount.guest.clone());
-        let point = mount.open(database)?;
-        let path = FsPath::new(point.path.as_str())?;
-        let inside = |other: &FsPath| path.starts_with(other) || other.starts_with(&path);
-        if let Some(other) = points.iter().find(|other| FsPath::new(other.path.as_str()).is_ok_and(|other| inside(&other))) {
-            let reason = format!("`{}` is mounted there", other.path);
+        let (name, guest) = (mount.name(), mount.guest.clone());
+        let (point, pin) = mount.open(database, host, largest)?;
+        check_place(&points, &point, name, guest)?;
+        points.push(point);
+        pins.extend(pin);
+    }
+    Ok((points.into(), pins))
+}
+
+fn check_place(points: &[MountPoint], point: &MountPoint, host: PathBuf, guest: String) -> Result<(), Error> {
+    let inside = |other: &MountPoint| -> Result<bool, Error> {
+        if point.path.is_empty() || other.path.is_empty() {
+            return Ok(point.path == other.path);
+        }
+        let (path, other) = (FsPath::new(point.path.as_str())?, FsPath::new(other.path.as_str())?);
+        Ok(path.starts_with(&other) || other.starts_with(&path))
+    };
+    for other in points {
+        if inside(other)? {
+            let reason = format!("`{}` is mounted there", if other.path.is_empty() { "/" } else { &other.path });
             return Err(Error::Mount { host, guest, reason, hint: Some("mounts cannot be inside each other") });
         }
-        points.push(point);
     }
-    Ok(points.into())
+    Ok(())
 }
 
 impl Sandbox {
@@ -153,19 +345,61 @@ impl Sandbox {
         })
     }
 
-    /// The directories that mounts are at and that are not there; an error now rather than at the first command.
+    /// The same sandbox with one more mount: programs that are run through it see it, and so does everything that reads.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Mount, Provider, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// let now = Provider::file(|context| Ok(format!("generated for {}\n", context.path()).into()));
+    /// let sandbox = sandbox.with_mount(Mount::dynamic("/run/now", now))?;
+    /// assert_eq!(sandbox.bash("cat /run/now")?.stdout, b"generated for /run/now\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Mount`] if the mount cannot be there, or an error if its place cannot be made.
+    pub fn with_mount(&self, mount: Mount) -> Result<Self, Error> {
+        let (name, guest) = (mount.name(), mount.guest.clone());
+        let (point, pin) = mount.open(&self.database, &self.host, largest(&self.limits))?;
+        check_place(&self.scope.mounts, &point, name, guest)?;
+        let mounts = self.scope.mounts.iter().cloned().chain([point]).collect();
+        let sandbox = Self { scope: Scope { mounts, ..self.scope.clone() }, ..self.clone() };
+        sandbox.furnish(&[], &pin.into_iter().collect::<Vec<_>>())?;
+        Ok(sandbox)
+    }
+
+    /// The same sandbox without the mount at a path; `None` if nothing is mounted there. What is recorded of an overlay stays.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the path cannot be that of a mount.
+    pub fn without_mount(&self, path: &str) -> Result<Option<Self>, Error> {
+        let path = mount_path(path).map_err(|reason| Error::Invalid(format!("cannot unmount `{path}`: {reason}")))?;
+        let mounts: Arc<[MountPoint]> = self.scope.mounts.iter().filter(|point| point.path != path).cloned().collect();
+        let is_less = mounts.len() < self.scope.mounts.len();
+        Ok(is_less.then(|| Self { scope: Scope { mounts, ..self.scope.clone() }, ..self.clone() }))
+    }
+
+    /// The mount points that are missing; an error now rather than at the first command.
     pub(super) fn missing_mount_points(&self) -> Result<Vec<&str>, Error> {
         let rows = self.database.reader()?;
         let mut missing = Vec::new();
-        for MountPoint { path, .. } in self.scope.mounts.iter() {
-            match is_mount_point(path, &rows) {
+        for point in self.scope.mounts.iter() {
+            let path = point.path.as_str();
+            match is_mount_point(point, &rows) {
                 Ok(true) => {}
-                Ok(false) => missing.push(path.as_str()),
+                Ok(false) => missing.push(path),
                 Err(error) => return Err(Error::Invalid(format!("cannot mount at `{path}`: {error}"))),
             }
         }
         Ok(missing)
     }
+}
+
+/// Largest file that a function may generate: it is in memory while somebody reads it.
+pub(super) fn largest(limits: &Limits) -> u64 {
+    limits.file.0.min(limits.memory.0)
 }
 
 // A directory that is not there yet appears when everything is in it.

@@ -10,6 +10,7 @@ use super::builder::options;
 use crate::Error;
 use crate::clock;
 use crate::history::{Recorder, TURN};
+use crate::vfs::Patience;
 
 /// What a sandbox holds; see [`Sandbox::info`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,8 +181,9 @@ impl Sandbox {
         let database = self.database.fork(options)?;
         let interpreters = self.interpreters.none();
         let import_notes = Arc::default();
-        let fork =
+        let mut fork =
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
+        fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
         if let Some(version) = self.at {
             fork.versions().restore(&format!("v{version}"), &[])?;
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Error;
 use crate::history::LibraryCall;
 use crate::run::{Command, Output};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{OVERLAYS, Sandbox};
 
 /// The longest name of a session, in bytes.
 const NAME_MAX: usize = 255;
@@ -61,7 +61,9 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
-        Ok(self.reader()?.sessions()?)
+        let mut names = self.reader()?.sessions()?;
+        names.retain(|name| name != OVERLAYS);
+        Ok(names)
     }
 }
 

@@ -20,7 +20,7 @@ fn invalid(reference: &str, reason: &str) -> Error {
 }
 
 /// Finds the version that a reference means.
-pub(super) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
+pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
     let reference = reference.trim();
     if reference.len() > LONGEST {
         return Err(invalid(reference, "it is too long"));

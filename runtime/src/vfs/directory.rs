@@ -2,15 +2,18 @@
 //!
 //! The only place of the runtime that touches files of the host for a guest (T-ISO-03). No step ever follows a symbolic
 //! link (the walk of paths does that, inside the sandbox's own tree), leaves the filesystem the directory is on, or opens
-//! anything but regular files and directories. Nothing here writes.
+//! anything but regular files and directories. Nothing here writes. How many descriptors a view keeps is bounded (T-DOS-11).
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileType as HostType, Metadata, MetadataExt, OpenOptions};
 use sqlite_fs::{FileType, FsError};
+
+use super::source::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
 
 /// Names that are hidden in every mounted directory: what they hold opens other doors.
 const SENSITIVE_NAMES: [&str; 6] = [".ssh", ".aws", ".kube", ".docker", ".gnupg", ".netrc"];
@@ -21,8 +24,10 @@ const SENSITIVE_TREES: [&str; 8] = ["/proc", "/sys", "/dev", "/etc", "/boot", "/
 /// Directories that are refused by themselves: too much is below them.
 const SENSITIVE_PLACES: [&str; 5] = ["/", "/home", "/root", "/Users", "/var"];
 
-/// Names of one directory that are listed; a larger one is an error, not the host's memory (T-DOS-03).
-const NAMES_MAX: usize = 200_000;
+/// Descriptors of the host that a view keeps, for directories and for files each.
+const DESCRIPTORS_MAX: usize = 8;
+/// Deepest host file below the directory.
+const DEPTH_MAX: usize = 256;
 
 /// A directory of the host.
 #[derive(Debug)]
@@ -32,23 +37,6 @@ pub(crate) struct HostDirectory {
     path: PathBuf,
     names_hidden: bool,
     paths_hidden: Vec<String>,
-}
-
-/// What a host file says about itself; the rest is made up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct HostStat {
-    /// What it is.
-    pub(super) kind: FileType,
-    /// Permissions, without the bits that change who one is.
-    pub(super) mode: u32,
-    /// Bytes.
-    pub(super) size: u64,
-    /// Nanoseconds since 1970.
-    pub(super) atime: i64,
-    /// The same.
-    pub(super) mtime: i64,
-    /// The same.
-    pub(super) ctime: i64,
 }
 
 /// Why a directory is not mounted.
@@ -82,11 +70,6 @@ impl HostDirectory {
         }
     }
 
-    /// The directory itself.
-    pub(super) fn root(&self) -> &Dir {
-        &self.root
-    }
-
     /// Whether a name is not shown, whatever it is; `relative` is the path of its directory.
     pub(super) fn hides(&self, relative: &str, name: &str) -> bool {
         if self.names_hidden && SENSITIVE_NAMES.contains(&name) {
@@ -97,6 +80,15 @@ impl HostDirectory {
                 Some((parent, last)) => parent == relative && last == name,
                 None => relative.is_empty() && hidden == name,
             })
+    }
+
+    // Whether a path has a name that is not shown.
+    fn hides_path(&self, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        ends.into_iter().any(|end| {
+            let (relative, name) = split(path.get(..end).unwrap_or_default());
+            self.hides(relative, name)
+        })
     }
 
     /// A directory in a directory.
@@ -112,19 +104,19 @@ impl HostDirectory {
     }
 
     /// What a name leads to, links not followed. Devices, pipes and sockets do not exist here.
-    pub(super) fn stat(&self, dir: &Dir, name: &str) -> Result<HostStat, FsError> {
+    pub(super) fn stat(&self, dir: &Dir, name: &str) -> Result<SourceStat, FsError> {
         self.judge(&dir.symlink_metadata(component(name)?).map_err(errno)?)
     }
 
     /// The same for the directory itself.
-    pub(super) fn stat_root(&self) -> Result<HostStat, FsError> {
+    pub(super) fn stat_root(&self) -> Result<SourceStat, FsError> {
         self.judge(&self.root.dir_metadata().map_err(errno)?)
     }
 
-    fn judge(&self, metadata: &Metadata) -> Result<HostStat, FsError> {
+    fn judge(&self, metadata: &Metadata) -> Result<SourceStat, FsError> {
         self.same_device(metadata)?;
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-        Ok(HostStat {
+        Ok(SourceStat {
             kind: kind(metadata.file_type()).ok_or(FsError::NoEntry)?,
             mode: metadata.mode() & 0o777,
             size: metadata.len(),
@@ -190,6 +182,136 @@ impl HostDirectory {
         }
         Ok(at)
     }
+}
+
+impl Source for HostDirectory {
+    fn kind(&self) -> &'static str {
+        "host"
+    }
+
+    fn open(self: Arc<Self>, _: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
+        Ok(Box::new(HostFiles { host: self, kept: Mutex::default() }))
+    }
+}
+
+/// The directory as one view sees it, with the descriptors that are kept for the next time.
+struct HostFiles {
+    host: Arc<HostDirectory>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    directories: Vec<(String, Arc<Dir>)>,
+    files: Vec<(String, Arc<File>)>,
+}
+
+impl HostFiles {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // Runs something in a directory, which is entered name by name from the nearest one that is kept.
+    fn in_directory<T>(&self, path: &str, work: impl FnOnce(&Dir) -> Result<T, FsError>) -> Result<T, FsError> {
+        if self.host.hides_path(path) {
+            return Err(FsError::NoEntry);
+        }
+        let mut below = Vec::new();
+        let mut at = path;
+        let mut found: Option<Arc<Dir>> = None;
+        while !at.is_empty() {
+            found = kept(&mut self.kept().directories, at);
+            if found.is_some() {
+                break;
+            }
+            let (parent, name) = split(at);
+            below.push((at, name));
+            at = parent;
+            if below.len() > DEPTH_MAX {
+                return Err(FsError::NameTooLong);
+            }
+        }
+        for (path, name) in below.into_iter().rev() {
+            let parent = found.as_deref().unwrap_or(&self.host.root);
+            let entered = Arc::new(self.host.enter(parent, name)?);
+            keep(&mut self.kept().directories, path, &entered);
+            found = Some(entered);
+        }
+        work(found.as_deref().unwrap_or(&self.host.root))
+    }
+
+    // Runs something on a name in its directory.
+    fn at<T>(&self, path: &str, work: impl FnOnce(&Dir, &str) -> Result<T, FsError>) -> Result<T, FsError> {
+        let (parent, name) = split(path);
+        if self.host.hides(parent, name) {
+            return Err(FsError::NoEntry);
+        }
+        self.in_directory(parent, |dir| work(dir, name))
+    }
+}
+
+impl SourceFiles for HostFiles {
+    fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
+        if path.is_empty() {
+            return self.host.stat_root();
+        }
+        let stat = self.at(path, |dir, name| self.host.stat(dir, name))?;
+        // The host may have put something else there.
+        let mut kept = self.kept();
+        if stat.kind != FileType::File {
+            kept.files.retain(|(known, _)| known != path);
+        }
+        if stat.kind != FileType::Directory {
+            kept.directories.retain(|(known, _)| known != path);
+        }
+        Ok(stat)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<(String, FileType)>, FsError> {
+        self.in_directory(path, |dir| self.host.list(dir, path))
+    }
+
+    fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        let known = kept(&mut self.kept().files, path);
+        let file = match known {
+            Some(file) => file,
+            None if path.is_empty() => return Err(FsError::IsDirectory),
+            None => {
+                let file = Arc::new(self.at(path, |dir, name| self.host.open_file(dir, name))?);
+                keep(&mut self.kept().files, path, &file);
+                file
+            }
+        };
+        read_at(&file, offset, buffer)
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, FsError> {
+        if path.is_empty() {
+            return Err(FsError::Invalid);
+        }
+        self.at(path, |dir, name| self.host.read_link(dir, name))
+    }
+}
+
+// The directory of a path, and the name in it.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+// The last used is at the end.
+fn kept<T>(list: &mut Vec<(String, Arc<T>)>, path: &str) -> Option<Arc<T>> {
+    let at = list.iter().position(|(known, _)| known == path)?;
+    let entry = list.remove(at);
+    let open = Arc::clone(&entry.1);
+    list.push(entry);
+    Some(open)
+}
+
+fn keep<T>(list: &mut Vec<(String, Arc<T>)>, path: &str, open: &Arc<T>) {
+    if list.len() >= DESCRIPTORS_MAX {
+        list.remove(0);
+    }
+    list.push((path.to_owned(), Arc::clone(open)));
 }
 
 /// Reads from an open host file.

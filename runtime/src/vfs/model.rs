@@ -177,8 +177,8 @@ fn run(seed: u64) {
     }
     let untouched = of_linux(lower.path());
 
-    let directory = Arc::new(HostDirectory::open(lower.path(), true).unwrap());
-    let mounts = Arc::from([MountPoint { directory, path: "/m".to_owned(), overlay: true }]);
+    let source = Arc::new(HostDirectory::open(lower.path(), true).unwrap());
+    let mounts = Arc::from([MountPoint { source, path: "/m".to_owned(), overlay: true }]);
     let scope = Scope { mounts, ..Scope::default() };
     let database = Database::options().open().unwrap();
     let mut view = View::of_run(database.begin(None).unwrap(), &scope).unwrap();

@@ -1,48 +1,52 @@
-//! Mounted host directories as one command sees them: which rows they are at, and the host files it has met.
+//! Mounted sources as one command sees them: which rows they are at, and the files of theirs it has met.
 //!
-//! A host file is known by a [`HostId`], which the walk of a path gives out name by name. How many are remembered, and how
-//! many descriptors are kept, is bounded: the oldest are forgotten and met again (T-DOS-03, T-DOS-11). What an overlay
-//! does with them is in `overlay.rs`.
+//! Such a file is known by a [`HostId`], which the walk of a path gives out name by name. How many are remembered is bounded: the
+//! oldest are forgotten and met again (T-DOS-03). What a source returns is checked here, whatever the source is. What an overlay
+//! does with its files is in `overlay.rs`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use abi::stat::Stat;
-use cap_std::fs::{Dir, File};
 use sqlite_fs::{FileType, Fs, FsError, ROOT, Rows, Transaction};
 
 use super::Fixed;
-use super::directory::{HostDirectory, HostStat};
+use super::directory::component;
+use super::source::{Complaints, NAMES_MAX, Patience, Source, SourceContext, SourceFiles, SourceStat};
 use crate::defaults::USER;
 
-/// A host directory and where it is to be seen.
+/// A source and where it is to be seen.
 #[derive(Clone, Debug)]
 pub(crate) struct MountPoint {
-    /// The directory.
-    pub(crate) directory: Arc<HostDirectory>,
-    /// The absolute path in the sandbox: plain names, no slash at the end.
+    /// The source.
+    pub(crate) source: Arc<dyn Source>,
+    /// The absolute path in the sandbox: plain names, no slash at the end. The root directory is the empty path.
     pub(crate) path: String,
     /// Whether it can be changed, the changes being rows.
     pub(crate) overlay: bool,
 }
 
-/// A host file that this command has met.
+/// A file of a source that this command has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostId {
     index: u32,
     generation: u32,
 }
 
-/// Host files that are remembered at a time.
+/// Files of sources that are remembered at a time.
 const NODES_MAX: usize = 65_536;
-/// Descriptors of the host that a command keeps, for directories and for files each.
-const DESCRIPTORS_MAX: usize = 8;
-/// Deepest host file below its mount point.
+/// Longest name, as in rows.
+const NAME_MAX: usize = 255;
+/// Longest target of a symbolic link, as in rows.
+const TARGET_MAX: usize = 4095;
+/// Contents that were generated and are kept for files that are read without being opened.
+const GENERATED_MAX: usize = 4;
+/// Deepest file below its mount point.
 const DEPTH_MAX: usize = 256;
 /// Device numbers of mounts start here.
 const DEVICES: u64 = 16;
-/// Inode numbers of host files: made up from their paths.
+/// Inode numbers of files of sources: made up from their paths.
 const HOST_INODES: u64 = 1 << 60;
 
 #[derive(Debug)]
@@ -63,15 +67,14 @@ struct Table {
     slots: Vec<(u32, Option<Known>)>,
     free: Vec<u32>,
     names: HashMap<(u32, Box<str>), HostId>,
-    /// Rows of directories -> the host directory that shows through.
+    /// Rows of directories -> the directory of a source that shows through.
     lower: HashMap<u64, HostId>,
-    directories: Vec<(HostId, Arc<Dir>)>,
-    files: Vec<(HostId, Arc<File>)>,
+    generated: Vec<(HostId, Arc<[u8]>)>,
     listing: Option<(HostId, Listing)>,
     clock: u64,
 }
 
-/// The names of a host directory.
+/// The names of a directory.
 pub(super) type Listing = Arc<Vec<(String, FileType)>>;
 
 /// What an overlay did, for the history.
@@ -100,21 +103,31 @@ impl OverlayChanges {
     }
 }
 
+/// A mount of one command.
+struct Mounted {
+    point: MountPoint,
+    row: u64,
+    root: HostId,
+    context: SourceContext,
+    /// Opened when it is first needed.
+    files: OnceLock<Result<Box<dyn SourceFiles>, FsError>>,
+}
+
 /// The mounts of one command.
-#[derive(Debug)]
 pub(super) struct Mounts {
-    points: Vec<(MountPoint, u64, HostId)>,
+    points: Vec<Mounted>,
     /// Rows of mount points and of the directories above them: they stay where they are.
     pinned: HashSet<u64>,
     table: Mutex<Table>,
     pub(super) any_hidden: AtomicBool,
     pub(super) changes: Mutex<OverlayChanges>,
     pub(super) copying: Mutex<()>,
+    complaints: Complaints,
 }
 
 impl Mounts {
     /// Finds the mount points; one that is not there is left out.
-    pub(super) fn new<R: Rows>(points: &[MountPoint], rows: &R) -> Result<Self, FsError> {
+    pub(super) fn new<R: Rows>(points: &[MountPoint], patience: &Patience, rows: &R) -> Result<Self, FsError> {
         let mut mounts = Self {
             points: Vec::new(),
             pinned: HashSet::new(),
@@ -122,9 +135,11 @@ impl Mounts {
             any_hidden: AtomicBool::new(rows.hides_any()?),
             changes: Mutex::default(),
             copying: Mutex::default(),
+            complaints: Complaints::default(),
         };
         for point in points {
-            let Some(path) = rows_to(rows, &point.path)? else { continue };
+            let kind = point.source.root();
+            let Some(path) = rows_to(rows, &point.path, kind)? else { continue };
             let ino = path.last().copied().unwrap_or(ROOT);
             mounts.pinned.extend(path);
             let mount = mounts.points.len();
@@ -133,7 +148,7 @@ impl Mounts {
                 mount,
                 parent: None,
                 name: "".into(),
-                kind: FileType::Directory,
+                kind,
                 children: 0,
                 holds: 1,
                 used: 0,
@@ -142,7 +157,8 @@ impl Mounts {
             if point.overlay {
                 mounts.table().lower.insert(ino, root);
             }
-            mounts.points.push((point.clone(), ino, root));
+            let context = SourceContext::new(patience, &point.path, &mounts.complaints);
+            mounts.points.push(Mounted { point: point.clone(), row: ino, root, context, files: OnceLock::new() });
         }
         Ok(mounts)
     }
@@ -156,37 +172,44 @@ impl Mounts {
         self.pinned.contains(&ino)
     }
 
-    /// The host directory that stands in a row's place: a mount point that is for reading only.
-    pub(super) fn read_only_at(&self, ino: u64) -> Option<HostId> {
-        self.points.iter().find(|(point, at, _)| *at == ino && !point.overlay).map(|(_, _, root)| *root)
+    /// What sources complained about.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        self.complaints.lines()
+    }
+
+    /// What stands in a row's place: the root of a source that is mounted for reading only.
+    pub(super) fn read_only_at(&self, ino: u64) -> Option<(HostId, FileType)> {
+        let mounted = self.points.iter().find(|mounted| mounted.row == ino && !mounted.point.overlay)?;
+        Some((mounted.root, mounted.point.source.root()))
     }
 
     /// The number of the mount whose mount point is this row.
     pub(super) fn mount_at(&self, ino: u64) -> Option<usize> {
-        self.points.iter().position(|(_, at, _)| *at == ino)
+        self.points.iter().position(|mounted| mounted.row == ino)
     }
 
     /// The lines of `/proc/mounts`.
     pub(super) fn lines(&self) -> String {
         let line = |point: &MountPoint| {
-            let (kind, access) = if point.overlay { ("overlay", "rw") } else { ("host", "ro") };
-            let path = point.path.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012");
+            let (kind, access) = if point.overlay { ("overlay", "rw") } else { (point.source.kind(), "ro") };
+            let path = if point.path.is_empty() { "/" } else { &point.path };
+            let path = path.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012");
             format!("{kind} {path} {kind} {access},relatime 0 0\n")
         };
-        self.points.iter().map(|(point, _, _)| line(point)).collect()
+        self.points.iter().map(|mounted| line(&mounted.point)).collect()
     }
 
-    /// The host directory that shows through a row.
+    /// The directory of a source that shows through a row.
     pub(super) fn lower_of(&self, ino: u64) -> Option<HostId> {
         self.table().lower.get(&ino).copied()
     }
 
-    /// The row that took a host file's place.
+    /// The row that took a file's place.
     pub(super) fn upper_of(&self, id: HostId) -> Option<u64> {
         self.table().get(id).ok()?.upper
     }
 
-    /// Notes that a row took a host file's place, with the holds that go over to it.
+    /// Notes that a row took a file's place, with the holds that go over to it.
     pub(super) fn set_upper(&self, id: HostId, ino: u64) -> Result<u32, FsError> {
         let mut table = self.table();
         let known = table.get_mut(id)?;
@@ -200,21 +223,28 @@ impl Mounts {
         Ok(holds)
     }
 
-    /// The mount a host file is in.
+    /// The mount a file is in.
     pub(super) fn mount_of(&self, id: HostId) -> Result<usize, FsError> {
         Ok(self.table().get(id)?.mount)
     }
 
-    /// The mount point of a host file.
+    /// The mount point of a file.
     pub(super) fn point(&self, id: HostId) -> Result<&MountPoint, FsError> {
         let mount = self.mount_of(id)?;
-        self.points.get(mount).map(|(point, _, _)| point).ok_or(FsError::NoEntry)
+        self.points.get(mount).map(|mounted| &mounted.point).ok_or(FsError::NoEntry)
     }
 
-    /// The row of the mount point of a host file.
+    // The files of the source that a file is of.
+    fn files(&self, id: HostId) -> Result<&dyn SourceFiles, FsError> {
+        let mounted = self.points.get(self.mount_of(id)?).ok_or(FsError::NoEntry)?;
+        let open = || Arc::clone(&mounted.point.source).open(mounted.context.clone());
+        mounted.files.get_or_init(open).as_deref().map_err(|error| *error)
+    }
+
+    /// The row of the mount point of a file.
     pub(super) fn point_row(&self, id: HostId) -> Result<u64, FsError> {
         let mount = self.mount_of(id)?;
-        self.points.get(mount).map(|(_, ino, _)| *ino).ok_or(FsError::NoEntry)
+        self.points.get(mount).map(|mounted| mounted.row).ok_or(FsError::NoEntry)
     }
 
     /// The directory above, unless it is the mount's own, and the name in it.
@@ -224,7 +254,7 @@ impl Mounts {
         Ok(known.parent.map(|parent| (parent, known.name.clone())))
     }
 
-    /// What a host file is.
+    /// What a file is.
     pub(super) fn kind(&self, id: HostId) -> Result<FileType, FsError> {
         Ok(self.table().get(id)?.kind)
     }
@@ -252,7 +282,7 @@ impl Mounts {
         Ok(if relative.is_empty() { mount.clone() } else { format!("{mount}/{relative}") })
     }
 
-    /// Keeps a host file known while it is open; answers the row that took its place, if one did.
+    /// Keeps a file known while it is open; answers the row that took its place, if one did.
     pub(super) fn hold(&self, id: HostId) -> Option<u64> {
         let mut table = self.table();
         let known = table.get_mut(id).ok()?;
@@ -268,59 +298,30 @@ impl Mounts {
         known.upper.filter(|_| known.kind != FileType::Directory)
     }
 
-    fn directory_of(&self, id: HostId) -> Result<Arc<HostDirectory>, FsError> {
-        Ok(Arc::clone(&self.point(id)?.directory))
-    }
-
-    /// Looks a name up in a host directory; what an overlay hides is the caller's to know.
+    /// Looks a name up in a directory of a source; what an overlay hides is the caller's to know.
     pub(super) fn lookup(&self, dir: HostId, name: &str) -> Result<(HostId, FileType), FsError> {
-        let host = self.directory_of(dir)?;
-        if host.hides(&self.relative(dir)?, name) {
-            return Err(FsError::NoEntry);
+        let name = component(name)?;
+        if name.len() > NAME_MAX {
+            return Err(FsError::NameTooLong);
         }
-        let stat = self.in_directory(dir, |host, dir| host.stat(dir, name))?;
-        let id = self.table().meet(dir, name, stat.kind)?;
-        Ok((id, stat.kind))
+        let parent = self.relative(dir)?;
+        let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
+        let kind = shown(self.files(dir)?.stat(&path)?.kind)?;
+        let id = self.table().meet(dir, name, kind)?;
+        Ok((id, kind))
     }
 
-    // Runs something in a host directory, through a descriptor that is kept for the next time.
-    fn in_directory<T>(&self, dir: HostId, work: impl FnOnce(&HostDirectory, &Dir) -> Result<T, FsError>) -> Result<T, FsError> {
-        let host = self.directory_of(dir)?;
-        let mut below = Vec::new();
-        let mut at = dir;
-        let mut found: Option<Arc<Dir>> = None;
-        loop {
-            let known = self.table().kept_directory(at);
-            if known.is_some() {
-                found = known;
-                break;
-            }
-            let Some((parent, name)) = self.place(at)? else { break };
-            below.push((at, name));
-            at = parent;
-            if below.len() > DEPTH_MAX {
-                return Err(FsError::NameTooLong);
-            }
-        }
-        for (id, name) in below.into_iter().rev() {
-            let parent = found.as_deref().unwrap_or(host.root());
-            let entered = Arc::new(host.enter(parent, &name)?);
-            self.table().keep_directory(id, &entered);
-            found = Some(entered);
-        }
-        work(&host, found.as_deref().unwrap_or(host.root()))
+    /// Whether a guest may search a directory of a source.
+    pub(super) fn may_search(&self, dir: HostId) -> Result<(), FsError> {
+        let files = self.files(dir)?;
+        let is_denied = files.binds_guests() && files.stat(&self.relative(dir)?)?.mode & 0o100 == 0;
+        if is_denied { Err(FsError::Access) } else { Ok(()) }
     }
 
-    fn host_stat(&self, id: HostId) -> Result<HostStat, FsError> {
-        match self.place(id)? {
-            Some((parent, name)) => self.in_directory(parent, |host, dir| host.stat(dir, &name)),
-            None => self.directory_of(id)?.stat_root(),
-        }
-    }
-
-    /// The metadata of a host file, as the sandbox shows it: number, owner and links are made up.
+    /// The metadata of a file, as the sandbox shows it: number, owner and links are made up.
     pub(super) fn stat(&self, id: HostId) -> Result<Stat, FsError> {
-        let HostStat { kind, mode, size, atime, mtime, ctime } = self.host_stat(id)?;
+        let SourceStat { kind, mode, size, atime, mtime, ctime } = self.files(id)?.stat(&self.relative(id)?)?;
+        let kind = shown(kind)?;
         Ok(Stat {
             dev: DEVICES + self.mount_of(id)? as u64,
             ino: self.inode(id)?,
@@ -336,40 +337,50 @@ impl Mounts {
         })
     }
 
-    /// A number for a host file: the same for the same path.
+    /// A number for a file: the same for the same path.
     pub(super) fn inode(&self, id: HostId) -> Result<u64, FsError> {
         Ok(self.inode_of(&self.path(id)?))
     }
 
-    /// The same for a name in a host directory.
+    /// The same for a path.
     pub(super) fn inode_of(&self, path: &str) -> u64 {
         let hash = blake3::hash(path.as_bytes());
         let number = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
         HOST_INODES | (number & (HOST_INODES - 1))
     }
 
-    /// The target of a host link.
+    /// The target of a link.
     pub(super) fn read_link(&self, id: HostId) -> Result<String, FsError> {
-        let Some((parent, name)) = self.place(id)? else { return Err(FsError::Invalid) };
-        self.in_directory(parent, |host, dir| host.read_link(dir, &name))
+        let target = self.files(id)?.read_link(&self.relative(id)?)?;
+        let is_target = (1..=TARGET_MAX).contains(&target.len()) && !target.contains('\0');
+        if is_target { Ok(target) } else { Err(FsError::Io) }
     }
 
-    /// Reads from a host file.
+    /// The content of a file that is generated anew for each open; `None` for any other.
+    pub(super) fn generate(&self, id: HostId) -> Result<Option<Arc<[u8]>>, FsError> {
+        match self.kind(id)? {
+            FileType::File => self.files(id)?.generate(&self.relative(id)?),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads from a file. One that is generated stays as it was first read, until another takes its place.
     pub(super) fn read(&self, id: HostId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
-        let kept = self.table().kept_file(id);
-        let file = match kept {
-            Some(file) => file,
-            None => {
-                let Some((parent, name)) = self.place(id)? else { return Err(FsError::IsDirectory) };
-                let file = Arc::new(self.in_directory(parent, |host, dir| host.open_file(dir, &name))?);
-                self.table().keep_file(id, &file);
-                file
-            }
+        if self.kind(id)? == FileType::Directory {
+            return Err(FsError::IsDirectory);
+        }
+        let kept = self.table().generated.iter().find(|(known, _)| *known == id).map(|(_, bytes)| Arc::clone(bytes));
+        let bytes = match kept {
+            Some(bytes) => Some(bytes),
+            None => self.generate(id)?.inspect(|bytes| self.table().keep_generated(id, bytes)),
         };
-        super::directory::read_at(&file, offset, buffer)
+        match bytes {
+            Some(bytes) => Ok(copy_from(&bytes, offset, buffer)),
+            None => Ok(self.files(id)?.read(&self.relative(id)?, offset, buffer)?.min(buffer.len())),
+        }
     }
 
-    /// The names of a host directory; read again when a reader starts over.
+    /// The names of a directory; read again when a reader starts over.
     pub(super) fn listing(&self, dir: HostId, from_start: bool) -> Result<Listing, FsError> {
         if !from_start
             && let Some((id, listing)) = &self.table().listing
@@ -377,8 +388,17 @@ impl Mounts {
         {
             return Ok(Arc::clone(listing));
         }
-        let relative = self.relative(dir)?;
-        let listing = Arc::new(self.in_directory(dir, |host, dir| host.list(dir, &relative))?);
+        let mut names = self.files(dir)?.list(&self.relative(dir)?)?;
+        if names.len() > NAMES_MAX {
+            return Err(FsError::NoSpace);
+        }
+        if names.iter().any(|(name, _)| component(name).is_err() || name.len() > NAME_MAX) {
+            return Err(FsError::Io);
+        }
+        names.retain(|(_, kind)| shown(*kind).is_ok());
+        names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        names.dedup_by(|a, b| a.0 == b.0);
+        let listing = Arc::new(names);
         self.table().listing = Some((dir, Arc::clone(&listing)));
         Ok(listing)
     }
@@ -411,11 +431,10 @@ impl Table {
                 known.used = used;
                 return Ok(id);
             }
-            // The host has put something else there.
+            // The source has put something else there.
             known.kind = kind;
             known.used = used;
-            self.files.retain(|(kept, _)| *kept != id);
-            self.directories.retain(|(kept, _)| *kept != id);
+            self.generated.retain(|(kept, _)| *kept != id);
             return Ok(id);
         }
         let mount = self.get(dir)?.mount;
@@ -475,45 +494,42 @@ impl Table {
         }
     }
 
-    fn kept_directory(&mut self, id: HostId) -> Option<Arc<Dir>> {
-        kept(&mut self.directories, id)
-    }
-
-    fn keep_directory(&mut self, id: HostId, directory: &Arc<Dir>) {
-        keep(&mut self.directories, id, directory);
-    }
-
-    fn kept_file(&mut self, id: HostId) -> Option<Arc<File>> {
-        kept(&mut self.files, id)
-    }
-
-    fn keep_file(&mut self, id: HostId, file: &Arc<File>) {
-        keep(&mut self.files, id, file);
+    fn keep_generated(&mut self, id: HostId, bytes: &Arc<[u8]>) {
+        if self.generated.len() >= GENERATED_MAX {
+            self.generated.remove(0);
+        }
+        self.generated.push((id, Arc::clone(bytes)));
     }
 }
 
-// The last used is at the end.
-fn kept<T>(list: &mut Vec<(HostId, Arc<T>)>, id: HostId) -> Option<Arc<T>> {
-    let at = list.iter().position(|(known, _)| *known == id)?;
-    let entry = list.remove(at);
-    let open = Arc::clone(&entry.1);
-    list.push(entry);
-    Some(open)
-}
-
-fn keep<T>(list: &mut Vec<(HostId, Arc<T>)>, id: HostId, open: &Arc<T>) {
-    if list.len() >= DESCRIPTORS_MAX {
-        list.remove(0);
+/// Copies what is at an offset.
+fn copy_from(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+    let length = rest.len().min(buffer.len());
+    if let (Some(to), Some(from)) = (buffer.get_mut(..length), rest.get(..length)) {
+        to.copy_from_slice(from);
     }
-    list.push((id, Arc::clone(open)));
+    length
 }
 
-// The rows of the directories that a path leads through, none of them a link; `None` if it leads nowhere.
-fn rows_to<R: Rows>(rows: &R, path: &str) -> Result<Option<Vec<u64>>, FsError> {
+// A mount shows files, directories and links. Pipes and devices would be doors.
+fn shown(kind: FileType) -> Result<FileType, FsError> {
+    match kind {
+        FileType::File | FileType::Directory | FileType::Symlink => Ok(kind),
+        FileType::Fifo | FileType::Device => Err(FsError::NoEntry),
+    }
+}
+
+// The rows that a path leads through, none of them a link, and the last of this type; `None` if it leads nowhere.
+fn rows_to<R: Rows>(rows: &R, path: &str, last: FileType) -> Result<Option<Vec<u64>>, FsError> {
     let mut found = Vec::new();
-    for name in path.split('/').filter(|name| !name.is_empty()) {
+    let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+    while let Some(name) = names.next() {
+        let wanted = if names.peek().is_some() { FileType::Directory } else { last };
         match rows.lookup(found.last().copied().unwrap_or(ROOT), name) {
-            Ok((ino, FileType::Directory)) => found.push(ino),
+            Ok((ino, kind)) if kind == wanted => found.push(ino),
+            Ok((_, FileType::Directory)) => return Err(FsError::IsDirectory),
+            Ok(_) if wanted == FileType::File => return Err(FsError::Exists),
             Ok(_) => return Err(FsError::NotDirectory),
             Err(FsError::NoEntry) => return Ok(None),
             Err(error) => return Err(error),
@@ -522,16 +538,25 @@ fn rows_to<R: Rows>(rows: &R, path: &str) -> Result<Option<Vec<u64>>, FsError> {
     Ok(Some(found))
 }
 
-/// Whether there is a directory at a path that no link leads to.
-pub(crate) fn is_mount_point<R: Rows>(path: &str, rows: &R) -> Result<bool, FsError> {
-    Ok(rows_to(rows, path)?.is_some())
+/// Whether there is something that a source can be mounted at, and that no link leads to.
+pub(crate) fn is_mount_point<R: Rows>(point: &MountPoint, rows: &R) -> Result<bool, FsError> {
+    Ok(rows_to(rows, &point.path, point.source.root())?.is_some())
 }
 
-/// Makes the directories that mounts are at, where there are none.
+/// Makes the directories and files that mounts are at, where there are none.
 pub(super) fn make_mount_points(points: &[MountPoint], rows: &Transaction) -> Result<(), FsError> {
     for point in points {
-        if rows_to(rows, &point.path)?.is_none() {
-            Fs::new(rows).owner(USER).create_dir_all(&point.path).map_err(|error| error.fs_error().unwrap_or(FsError::Io))?;
+        if rows_to(rows, &point.path, point.source.root())?.is_none() {
+            let fs = Fs::new(rows).owner(USER);
+            let made = match point.source.root() {
+                FileType::File => {
+                    let parent = point.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+                    let made = if parent.is_empty() { Ok(()) } else { fs.create_dir_all(parent) };
+                    made.and_then(|()| fs.write(&point.path, b""))
+                }
+                _ => fs.create_dir_all(&point.path),
+            };
+            made.map_err(|error| error.fs_error().unwrap_or(FsError::Io))?;
         }
     }
     Ok(())

@@ -4,8 +4,8 @@
 //! a directory on both sides shows the names of both; a name that is removed below is remembered as a whiteout. Host
 //! files are never written, and a host directory is never moved (EXDEV, as Linux's overlayfs answers: `mv` then copies).
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use abi::stat::S_IFDIR;
 use sqlite_fs::path::{Resolved, Tree};
@@ -13,7 +13,7 @@ use sqlite_fs::{Entry, FileType, FsError, Owner, ROOT, Rows, Transaction, Volume
 
 use super::mounts::{HostId, Mounts};
 use super::policy::Operation;
-use super::view::View;
+use super::view::{FIXED_COOKIES, View};
 use super::{ALIAS_NODE, Node, ROOT_NODE};
 use crate::defaults::USER;
 
@@ -56,8 +56,8 @@ impl<R: Rows> View<R> {
             (Err(FsError::NoEntry), Some(lower)) => return self.lookup_lower(lower, name),
             (Err(error), _) => return Err(error),
         };
-        if let Some(root) = mounts.read_only_at(ino) {
-            return Ok((Node::Host(root), FileType::Directory));
+        if let Some((root, kind)) = mounts.read_only_at(ino) {
+            return Ok((Node::Host(root), kind));
         }
         if kind == FileType::Directory
             && mounts.lower_of(ino).is_none()
@@ -75,6 +75,7 @@ impl<R: Rows> View<R> {
         if mounts.kind(dir)? != FileType::Directory {
             return Err(FsError::NotDirectory);
         }
+        self.may_search(dir)?;
         if self.is_hidden(mounts, dir, name)? {
             return Err(FsError::NoEntry);
         }
@@ -87,6 +88,19 @@ impl<R: Rows> View<R> {
             return Ok(false);
         }
         self.rows.hides(&format!("{}/{name}", mounts.path(dir)?))
+    }
+
+    /// The content of a file that a source generates anew for each open; `None` for any other.
+    pub(crate) fn generate(&self, node: Node) -> Result<Option<Arc<[u8]>>, FsError> {
+        match self.current(node) {
+            Node::Host(id) => self.mounts()?.generate(id),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a node is a file of a source that nobody has changed.
+    pub(crate) fn is_lower(&self, node: Node) -> bool {
+        matches!(self.current(node), Node::Host(_))
     }
 
     /// The directory above a host file.
@@ -107,14 +121,15 @@ impl<R: Rows> View<R> {
         limit: usize,
     ) -> Result<Vec<Entry>, FsError> {
         let mounts = self.mounts()?;
+        // Names of the fixed world, which the root shows first, have larger cookies still.
+        let after = if cookie < FIXED_COOKIES { cookie.saturating_sub(HOST_COOKIES) } else { 0 };
         let mut entries = match upper {
-            Some(ino) if cookie < HOST_COOKIES => self.readdir_rows(ino, cookie, limit)?,
+            Some(ino) if after == 0 => self.readdir_rows(ino, cookie, limit)?,
             _ => Vec::new(),
         };
         if entries.len() >= limit {
             return Ok(entries);
         }
-        let after = cookie.saturating_sub(HOST_COOKIES);
         let listing = mounts.listing(lower, after == 0)?;
         let directory = mounts.path(lower)?;
         let names = (1u64..).zip(listing.iter()).skip(usize::try_from(after).unwrap_or(usize::MAX));
@@ -122,8 +137,8 @@ impl<R: Rows> View<R> {
             if entries.len() >= limit {
                 break;
             }
-            let is_row = upper.is_some_and(|ino| self.rows.lookup(ino, name).is_ok());
-            if is_row || self.is_hidden(mounts, lower, name)? {
+            let is_above = upper.is_some_and(|ino| self.is_fixed_name(ino, name) || self.rows.lookup(ino, name).is_ok());
+            if is_above || self.is_hidden(mounts, lower, name)? {
                 continue;
             }
             let ino = mounts.inode_of(&format!("{directory}/{name}"));
@@ -186,7 +201,7 @@ impl View<Transaction> {
         let ino = match mounts.kind(id)? {
             FileType::Directory => self.rows.mkdir(parent, &name, stat.mode & 0o777, uid, gid)?,
             FileType::Symlink => self.rows.symlink(parent, &name, &mounts.read_link(id)?, uid, gid)?,
-            // A directory of the host shows neither.
+            // A mount shows neither.
             FileType::Fifo | FileType::Device => return Err(FsError::NoEntry),
             FileType::File => {
                 let ino = self.rows.create(parent, &name, stat.mode & 0o777, uid, gid)?;

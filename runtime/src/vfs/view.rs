@@ -9,11 +9,12 @@ use abi::stat::Stat;
 use sqlite_fs::path::{Bounds, Tree};
 use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
 
-use super::mounts::{self, MountPoint, Mounts, OverlayChanges};
+use super::mounts::{self, HostId, MountPoint, Mounts, OverlayChanges};
 use super::policy::{self, Operation, Place, Principal};
+use super::source::Patience;
 use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing};
-use crate::Error;
 use crate::defaults::USER;
+use crate::{Cancel, Error};
 
 /// Device number of the database's files: any constant that is not the fixed world's.
 const ROWS_DEVICE: u64 = 1;
@@ -26,15 +27,17 @@ pub(crate) const TOOL: &str = "tool";
 
 // The root directory also shows the fixed world's names: first those, under cookies no row can have, then the rows that
 // they do not hide.
-const FIXED_COOKIES: u64 = 1 << 62;
+pub(super) const FIXED_COOKIES: u64 = 1 << 62;
 
 /// What all views of a sandbox have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     /// The world around the rows.
     pub(crate) world: &'static Fixed,
-    /// Host directories.
+    /// What is mounted.
     pub(crate) mounts: Arc<[MountPoint]>,
+    /// How long sources that are slow are waited for.
+    pub(crate) patience: Patience,
     /// Another name under which the root directory is seen in itself.
     pub(crate) alias: Option<Arc<str>>,
     /// Functions of the embedding program, which are found beside the program that calls them.
@@ -45,7 +48,22 @@ pub(crate) struct Scope {
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { world: Fixed::world(), mounts: Arc::from([]), alias: None, tools: Arc::from([]), creates_parents: false }
+        Self {
+            world: Fixed::world(),
+            mounts: Arc::from([]),
+            patience: Patience::default(),
+            alias: None,
+            tools: Arc::from([]),
+            creates_parents: false,
+        }
+    }
+}
+
+impl Scope {
+    /// The same for a run, whose end is the end of every wait for a source.
+    pub(crate) fn of_run(&self, cancel: &Cancel) -> Self {
+        let patience = Patience { cancel: cancel.clone(), ..self.patience.clone() };
+        Self { patience, ..self.clone() }
     }
 }
 
@@ -66,7 +84,10 @@ pub(crate) struct View<R> {
 impl<R: Rows> View<R> {
     /// The files as these rows have them. A mount point that is not there is not shown.
     pub(crate) fn new(rows: R, scope: &Scope) -> Result<Self, FsError> {
-        let mounts = if scope.mounts.is_empty() { None } else { Some(Box::new(Mounts::new(&scope.mounts, &rows)?)) };
+        let mounts = match &*scope.mounts {
+            [] => None,
+            points => Some(Box::new(Mounts::new(points, &scope.patience, &rows)?)),
+        };
         Ok(Self {
             rows,
             fixed: scope.world,
@@ -129,6 +150,16 @@ impl<R: Rows> View<R> {
             }
             Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false }),
         }
+    }
+
+    /// Checks whether a directory of a source may be searched.
+    pub(super) fn may_search(&self, dir: HostId) -> Result<(), FsError> {
+        if self.principal == Principal::Guest { self.mounts()?.may_search(dir) } else { Ok(()) }
+    }
+
+    /// Whether a name of a directory of rows is the fixed world's or the root's other one.
+    pub(super) fn is_fixed_name(&self, dir: u64, name: &str) -> bool {
+        dir == ROOT && (self.fixed.lookup(Fixed::ROOT, name).is_some() || self.alias.as_deref() == Some(name))
     }
 
     /// Checks whether a file of this mode may be opened so.
@@ -207,6 +238,11 @@ impl View<Transaction> {
         Ok(Self { principal: Principal::Embedder, ..self })
     }
 
+    /// What sources complained about, each a line.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
+    }
+
     /// What overlays did so far.
     pub(crate) fn overlay_changes(&self) -> OverlayChanges {
         let changes = self.mounts.as_ref().map(|mounts| mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -253,14 +289,12 @@ impl<R: Rows> Tree for View<R> {
 
     fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
         match self.current(dir) {
-            Node::Row(ino) if dir == ALIAS_NODE => self.rows.lookup(ino, name).map(|(ino, kind)| (Node::Row(ino), kind)),
             Node::Row(ino) => {
-                if ino == ROOT
-                    && let Some(found) = self.fixed.lookup(Fixed::ROOT, name)
-                {
+                let is_root = ino == ROOT && dir != ALIAS_NODE;
+                if is_root && let Some(found) = self.fixed.lookup(Fixed::ROOT, name) {
                     return Ok(found);
                 }
-                if ino == ROOT && self.alias.as_deref() == Some(name) {
+                if is_root && self.alias.as_deref() == Some(name) {
                     return Ok((ALIAS_NODE, FileType::Directory));
                 }
                 let found = self.rows.lookup(ino, name);
@@ -303,8 +337,9 @@ impl<R: Rows> Tree for View<R> {
     fn search(&self, dir: Node) -> Result<(), FsError> {
         match self.current(dir) {
             Node::Row(ino) => self.rows.search(ino),
-            // The fixed world is open to all, and what a host directory allows its own system says.
-            Node::Fixed(_) | Node::Host(_) | Node::Descriptor(_) => Ok(()),
+            Node::Host(id) => self.may_search(id),
+            // The fixed world is open to all.
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(()),
         }
     }
 }
@@ -330,8 +365,8 @@ impl<R: Rows> Volume for View<R> {
 
     fn readdir(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         match self.current(dir) {
-            Node::Row(ino) if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
             Node::Row(ino) => match self.lower_of(ino) {
+                None if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
                 None => self.readdir_rows(ino, cookie, limit),
                 Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
             },

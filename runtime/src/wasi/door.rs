@@ -142,7 +142,9 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"fchmod" => {
             let ([fd, mode], _) = numbers(body)?;
             let file = files::file(call, fd)?;
-            let (Object::File(held) | Object::Directory(held)) = &file.object else { return Err(Errno::INVAL.into()) };
+            let (Object::File(held) | Object::Directory(held) | Object::Generated(held, ..)) = &file.object else {
+                return Err(Errno::INVAL.into());
+            };
             call.state.job.view.chmod(held.node, mode)?;
             Ok(Vec::new())
         }

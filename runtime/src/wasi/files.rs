@@ -187,7 +187,9 @@ pub(super) fn allocate(call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -
 /// `fd_filestat_set_times`.
 pub(super) fn set_times(call: &mut Call<'_>, fd: u32, atime: u64, mtime: u64, flags: u32) -> Result<(), Fault> {
     let file = file(call, fd)?;
-    let (Object::File(held) | Object::Directory(held)) = &file.object else { return Err(Errno::INVAL.into()) };
+    let (Object::File(held) | Object::Directory(held) | Object::Generated(held, ..)) = &file.object else {
+        return Err(Errno::INVAL.into());
+    };
     metadata::set_times(call, held.node, atime, mtime, flags)
 }
 

@@ -17,6 +17,9 @@ pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Fault> {
     let made_up = |mode, size| Stat { ino: 1, mode, nlink: 1, size, uid: USER.uid, gid: USER.gid, ..Stat::default() };
     match &file.object {
         Object::File(held) | Object::Directory(held) => Ok(call.state.job.view.attributes(held.node)?),
+        Object::Generated(held, generated) => {
+            Ok(Stat { size: generated.bytes.len() as u64, ..call.state.job.view.attributes(held.node)? })
+        }
         Object::Bytes(bytes) => Ok(made_up(S_IFREG | 0o444, bytes.len() as u64)),
         Object::Device(_) => Ok(made_up(S_IFCHR | 0o666, 0)),
         Object::Reader(reader) if reader.is_terminal() => Ok(made_up(S_IFCHR | 0o620, 0)),

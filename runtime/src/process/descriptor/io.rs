@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use abi::{Disposition, Errno, Signal};
 
-use super::{Object, OpenFile};
+use super::{Generated, Object, OpenFile};
 use crate::clock::Moment;
 use crate::process::wait::{Interruption, block};
 use crate::process::{Ended, Fault, Job, Process};
@@ -45,7 +45,7 @@ impl OpenFile {
             Object::Device(device) => self.read_device(*device, job, buffer),
             Object::Directory(_) => Err(Errno::ISDIR.into()),
             Object::Writer(_) | Object::Capture(_) => Err(Errno::BADF.into()),
-            Object::File(_) | Object::Bytes(_) => {
+            Object::File(_) | Object::Bytes(_) | Object::Generated(..) => {
                 let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
                 let length = self.read_at(job, *position, buffer)?;
                 *position += length as u64;
@@ -65,7 +65,7 @@ impl OpenFile {
                 job.meter.count_read(length);
                 Ok(length)
             }
-            Object::Bytes(bytes) => {
+            Object::Bytes(bytes) | Object::Generated(_, Generated { bytes, .. }) => {
                 let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
                 let length = rest.len().min(buffer.len());
                 buffer[..length].copy_from_slice(&rest[..length]);
@@ -141,7 +141,7 @@ impl OpenFile {
                 *position = start + length as u64;
                 Ok(length)
             }
-            Object::Directory(_) | Object::Bytes(_) | Object::Reader(_) => Err(Errno::BADF.into()),
+            Object::Directory(_) | Object::Bytes(_) | Object::Generated(..) | Object::Reader(_) => Err(Errno::BADF.into()),
         }
     }
 
@@ -172,7 +172,7 @@ impl OpenFile {
                     0
                 }
             }
-            Object::Bytes(bytes) => bytes.len() as u64,
+            Object::Bytes(bytes) | Object::Generated(_, Generated { bytes, .. }) => bytes.len() as u64,
             Object::Device(_) => 0,
             Object::Directory(_) => return Err(Errno::ISDIR.into()),
             _ => return Err(Errno::SPIPE.into()),

@@ -1,0 +1,263 @@
+//! Sources: whatever can be mounted. A source is a tree that is read; a mount shows it as it is or under a layer of rows.
+//!
+//! Implementers know nothing of rows, nodes or guests. Everything that they return is checked in `mounts.rs`, so a source that
+//! lies gets nowhere.
+
+mod callback;
+mod database;
+mod git_tree;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use sqlite_fs::{FileType, FsError};
+
+use crate::{Cancel, clock};
+
+pub(crate) use callback::{CallbackSource, is_generating};
+pub use callback::{NodeContext, ProvidedNode, Provider};
+pub(crate) use database::DatabaseSource;
+pub(crate) use git_tree::GitTree;
+
+/// Names of one directory that are listed; a larger one is an error, not the host's memory (T-DOS-03).
+pub(crate) const NAMES_MAX: usize = 200_000;
+
+/// Complaints of sources that one view keeps.
+const COMPLAINTS_MAX: usize = 16;
+/// Longest complaint.
+const COMPLAINT_BYTES: usize = 4 << 10;
+/// How often a wait looks whether its process was killed: a kill wakes it, but another wake-up may have taken its place.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A tree of files that can be mounted.
+pub(crate) trait Source: fmt::Debug + Send + Sync {
+    /// Its type in `/proc/mounts`.
+    fn kind(&self) -> &'static str;
+
+    /// The type of its root: a directory, unless it is one file.
+    fn root(&self) -> FileType {
+        FileType::Directory
+    }
+
+    /// Opens it for one view, which sees one state of it as far as the source can tell states apart.
+    fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError>;
+}
+
+/// The files of a source, as one view sees them.
+///
+/// A path is relative to the root: plain names joined by `/`, no links in it followed. The empty path is the root itself.
+/// Whatever may take long goes through [`SourceContext::wait`], or asks [`SourceContext::is_over`] again and again.
+pub(crate) trait SourceFiles: Send + Sync {
+    /// The metadata of a path. Anything but files, directories and links does not exist.
+    fn stat(&self, path: &str) -> Result<SourceStat, FsError>;
+
+    /// The names in a directory with their types, in any order.
+    fn list(&self, path: &str) -> Result<Vec<(String, FileType)>, FsError>;
+
+    /// Reads from a regular file; 0 at its end.
+    fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
+
+    /// The target of a symbolic link.
+    fn read_link(&self, path: &str) -> Result<String, FsError>;
+
+    /// The content of a file that is generated when it is opened; `None` for a file that is read by offset.
+    fn generate(&self, _path: &str) -> Result<Option<Arc<[u8]>>, FsError> {
+        Ok(None)
+    }
+
+    /// Whether a guest needs the owner's bits of a directory to search it. Those of the host bind the host's user already.
+    fn binds_guests(&self) -> bool {
+        false
+    }
+}
+
+/// What a source knows of a file; the rest is made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SourceStat {
+    /// What it is.
+    pub(crate) kind: FileType,
+    /// Permissions, without the bits that change who one is.
+    pub(crate) mode: u32,
+    /// Bytes. A file that is generated has the size of its last content, or 0.
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) atime: i64,
+    /// The same.
+    pub(crate) mtime: i64,
+    /// The same.
+    pub(crate) ctime: i64,
+}
+
+/// Who reads a source, and for how long: the same for all mounts of a sandbox until a run begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Patience {
+    /// What stops the run.
+    pub(crate) cancel: Cancel,
+    /// The longest wait of a reader that is not a run.
+    pub(crate) longest: Duration,
+    /// The sandbox's number.
+    pub(crate) sandbox: u64,
+}
+
+impl Patience {
+    /// That of a new sandbox, outside of its runs.
+    pub(crate) fn of_sandbox(longest: Duration) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        Self { cancel: Cancel::default(), longest, sandbox: NUMBER.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { cancel: Cancel::default(), longest: Duration::from_secs(60), sandbox: 0 }
+    }
+}
+
+/// What a source is given by the view that opens it.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceContext {
+    patience: Patience,
+    /// Where the source is mounted.
+    path: Arc<str>,
+    complaints: Complaints,
+}
+
+/// What sources of a view complained about, for the person who reads the command's output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Complaints(Arc<Mutex<Vec<String>>>);
+
+impl Complaints {
+    /// All of them so far, each a line.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl SourceContext {
+    /// The context of a mount.
+    pub(crate) fn new(patience: &Patience, path: &str, complaints: &Complaints) -> Self {
+        Self { patience: patience.clone(), path: path.into(), complaints: complaints.clone() }
+    }
+
+    /// What stops the run that reads.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.patience.cancel
+    }
+
+    /// The number of the sandbox that reads.
+    pub(crate) fn sandbox(&self) -> u64 {
+        self.patience.sandbox
+    }
+
+    /// The path in the sandbox of a path of the source.
+    pub(crate) fn full_path(&self, path: &str) -> String {
+        if path.is_empty() { self.path.to_string() } else { format!("{}/{path}", self.path) }
+    }
+
+    /// Whether the run or the calling process must end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.patience.cancel.left_here().is_zero()
+    }
+
+    /// Keeps a complaint about a path of the source for the command's standard error.
+    pub(crate) fn complain(&self, path: &str, message: &str) {
+        let mut line = format!("{}: {}", self.full_path(path), message.trim_end());
+        line.truncate(line.floor_char_boundary(COMPLAINT_BYTES));
+        let mut complaints = self.complaints.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaints.len() < COMPLAINTS_MAX {
+            complaints.push(line);
+        }
+    }
+
+    /// Runs something on a thread of its own and waits for it until the run must end. The thread is not waited for any longer,
+    /// and its result is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::Interrupted`] if the run or its process must end, [`FsError::Io`] if there is no thread, the work
+    /// panics, or a reader without a run has waited as long as a run may take.
+    pub(crate) fn wait<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, FsError> {
+        enum Said<T> {
+            Nothing,
+            Result(T),
+            /// Its thread ended without a result.
+            Gone,
+        }
+        struct Saying<T>(Arc<Mutex<Said<T>>>, thread::Thread);
+        impl<T> Saying<T> {
+            fn say(&self, said: Said<T>) {
+                let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if matches!(*slot, Said::Nothing) {
+                    *slot = said;
+                }
+                drop(slot);
+                self.1.unpark();
+            }
+        }
+        impl<T> Drop for Saying<T> {
+            fn drop(&mut self) {
+                self.say(Said::Gone);
+            }
+        }
+        let said = Arc::new(Mutex::new(Said::Nothing));
+        let saying = Saying(Arc::clone(&said), thread::current());
+        let started = thread::Builder::new().name("sandlite source".to_owned()).spawn(move || saying.say(Said::Result(work())));
+        started.map_err(|_| FsError::Io)?;
+        let until = clock::now() + self.patience.longest;
+        loop {
+            match std::mem::replace(&mut *said.lock().unwrap_or_else(PoisonError::into_inner), Said::Nothing) {
+                Said::Result(result) => return Ok(result),
+                Said::Gone => return Err(FsError::Io),
+                Said::Nothing => {}
+            }
+            let left = self.patience.cancel.left_here();
+            if left.is_zero() {
+                return Err(FsError::Interrupted);
+            }
+            // A run has its own deadline.
+            if left == Duration::MAX && clock::now() >= until {
+                return Err(FsError::Io);
+            }
+            thread::park_timeout(left.min(LOOK));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(patience: &Patience) -> SourceContext {
+        SourceContext::new(patience, "/m", &Complaints::default())
+    }
+
+    // T-SRC-02.
+    #[test]
+    fn a_wait_ends_with_its_result_its_panic_its_time_and_a_kill() {
+        let patience = Patience { longest: Duration::from_millis(5), ..Patience::default() };
+        assert_eq!(context(&patience).wait(|| 7), Ok(7));
+        let slow = || loop {
+            thread::park_timeout(Duration::from_secs(1));
+        };
+        assert_eq!(context(&patience).wait::<()>(slow), Err(FsError::Io));
+        assert_eq!(context(&Patience::default()).wait::<()>(|| panic!("on purpose")), Err(FsError::Io));
+        let killed = Patience::default();
+        killed.cancel.kill();
+        assert!(context(&killed).is_over());
+        assert_eq!(context(&killed).wait::<()>(slow), Err(FsError::Interrupted));
+    }
+
+    #[test]
+    fn complaints_are_few_and_short() {
+        let complaints = Complaints::default();
+        let context = SourceContext::new(&Patience::default(), "/m", &complaints);
+        context.complain("a/b", "it broke\n");
+        (0..100).for_each(|_| context.complain("", &"é".repeat(10_000)));
+        let lines = complaints.lines();
+        assert_eq!((lines[0].as_str(), lines.len()), ("/m/a/b: it broke", COMPLAINTS_MAX));
+        assert!(lines.iter().all(|line| line.len() <= COMPLAINT_BYTES));
+    }
+}

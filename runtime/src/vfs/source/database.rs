@@ -1,0 +1,154 @@
+//! Files of a database as a source: another sandbox's as a base that many share, or a past version of any.
+//!
+//! A view holds one state of it from its first look to its end. Whoever made the file may have lied: names, types and sizes are
+//! checked where rows are read (`sqlite-fs`), and a directory that is in two places is damage, or a walk would never end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sqlite_fs::path::Tree as _;
+use sqlite_fs::{Database, FileType, FsError, ROOT, Reader, Stat, Volume as _};
+
+use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
+
+/// Paths that a view remembers; then it begins anew.
+const KNOWN_MAX: usize = 65_536;
+/// Names that are fetched at a time.
+const STEP: usize = 1024;
+
+/// The files of a database: at a version, or as they are when a view first looks.
+pub(crate) struct DatabaseSource {
+    database: Database,
+    version: Option<i64>,
+}
+
+impl DatabaseSource {
+    pub(crate) fn new(database: Database, version: Option<i64>) -> Self {
+        Self { database, version }
+    }
+}
+
+impl fmt::Debug for DatabaseSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseSource").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Source for DatabaseSource {
+    fn kind(&self) -> &'static str {
+        if self.version.is_some() { "past" } else { "database" }
+    }
+
+    fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
+        let reader = match self.version {
+            None => self.database.reader(),
+            Some(version) => self.database.reader_at(version),
+        };
+        let stops = context.clone();
+        match reader.and_then(|reader| reader.hold(move || stops.is_over())) {
+            Ok(reader) => Ok(Box::new(DatabaseFiles(Mutex::new(Held { reader, known: HashMap::new(), places: HashMap::new() })))),
+            Err(error) => {
+                context.complain("", &format!("cannot read the database that is mounted here: {error}"));
+                Err(error.fs_error().unwrap_or(FsError::Io))
+            }
+        }
+    }
+}
+
+struct DatabaseFiles(Mutex<Held>);
+
+/// One state. Nothing of it changes, so what was read once stays known.
+struct Held {
+    reader: Reader,
+    known: HashMap<Box<str>, Stat>,
+    /// Directories -> where they were met.
+    places: HashMap<u64, Box<str>>,
+}
+
+impl DatabaseFiles {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn stat(&mut self, path: &str) -> Result<Stat, FsError> {
+        if let Some(stat) = self.known.get(path) {
+            return Ok(*stat);
+        }
+        let stat = match path.rsplit_once('/') {
+            _ if path.is_empty() => self.reader.stat(ROOT)?,
+            None => self.reader.entry_stat(ROOT, path)?,
+            Some((parent, name)) => {
+                // Mounts bound how deep a path is.
+                let parent = self.stat(parent)?;
+                if parent.file_type() != FileType::Directory {
+                    return Err(FsError::NotDirectory);
+                }
+                self.reader.entry_stat(parent.ino, name)?
+            }
+        };
+        self.keep(path, &stat)?;
+        Ok(stat)
+    }
+
+    fn keep(&mut self, path: &str, stat: &Stat) -> Result<(), FsError> {
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+            self.places.clear();
+        }
+        if stat.file_type() == FileType::Directory {
+            let place = self.places.entry(stat.ino).or_insert_with(|| path.into());
+            if **place != *path {
+                return Err(FsError::Damaged);
+            }
+        }
+        self.known.insert(path.into(), *stat);
+        Ok(())
+    }
+}
+
+impl SourceFiles for DatabaseFiles {
+    fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
+        let stat = self.held().stat(path)?;
+        let Stat { mode, size, atime, mtime, ctime, .. } = stat;
+        Ok(SourceStat { kind: stat.file_type(), mode: mode & 0o7777, size, atime, mtime, ctime })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<(String, FileType)>, FsError> {
+        let mut held = self.held();
+        let ino = held.stat(path)?.ino;
+        let (mut names, mut cookie) = (Vec::new(), 0);
+        loop {
+            let step = held.reader.readdir(ino, cookie, STEP)?;
+            let Some(last) = step.last() else { return Ok(names) };
+            cookie = last.cookie;
+            names.extend(step.into_iter().map(|entry| (entry.name, entry.kind)));
+            if names.len() > NAMES_MAX {
+                return Err(FsError::NoSpace);
+            }
+        }
+    }
+
+    fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        let mut held = self.held();
+        let stat = held.stat(path)?;
+        match stat.file_type() {
+            FileType::File => held.reader.read(stat.ino, offset, buffer),
+            FileType::Directory => Err(FsError::IsDirectory),
+            _ => Err(FsError::Invalid),
+        }
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, FsError> {
+        let mut held = self.held();
+        let ino = held.stat(path)?.ino;
+        held.reader.readlink(ino)
+    }
+
+    // Its files are a sandbox's own, with the bits that its user gave them.
+    fn binds_guests(&self) -> bool {
+        true
+    }
+}
