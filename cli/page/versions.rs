@@ -64,14 +64,13 @@ impl Rows {
         }
     }
 
-    fn change(&mut self, one: &Difference, at: usize, run: Option<i64>) {
+    fn change(&mut self, one: &Difference, kind: FileType, at: usize, run: Option<i64>) {
         let is_kept = one.is_directory && matches!(one.kind, DifferenceKind::Mode);
         if is_kept {
             return;
         }
         self.end(&one.path, at);
         if one.kind != DifferenceKind::Deleted {
-            let kind = if one.is_directory { FileType::Directory } else { FileType::File };
             self.begin(&one.path, kind, one.new_size, at, run);
         }
     }
@@ -125,7 +124,14 @@ pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
         let [before, logged] = pair else { continue };
         let compared = sandbox.versions().compare(&reference(before), &reference(logged), &[])?;
         let run = logged.version.call;
-        compared.differences.iter().for_each(|one| rows.change(one, at + 1, run));
+        let then = sandbox.at(&reference(logged))?;
+        for one in &compared.differences {
+            let kind = match one.is_directory {
+                true => FileType::Directory,
+                false => then.fs().symlink_metadata(&one.path).map_or(FileType::File, |stat| stat.file_type()),
+            };
+            rows.change(one, kind, at + 1, run);
+        }
         let mut changes = String::from("<ul class=\"changes\">\n");
         for one in compared.differences.iter().take(CHANGES) {
             let patch = if room > 0 && !one.is_directory { compared.patch_of(one) } else { String::new() };

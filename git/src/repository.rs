@@ -118,7 +118,11 @@ impl Repository {
     /// As [`open`](Self::open), or [`Error::Interrupted`].
     pub fn open_until(path: &Path, bounds: Bounds, is_over: &dyn Fn() -> bool) -> Result<Self, Error> {
         let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
-        if metadata.is_dir() { Self::open_directory(path, bounds) } else { Self::open_bundle(path, bounds, is_over) }
+        match () {
+            () if metadata.is_dir() => Self::open_directory(path, bounds),
+            () if metadata.is_file() => Self::open_bundle(path, bounds, is_over),
+            () => Err(Error::NotRepository { path: path.to_owned() }),
+        }
     }
 
     fn new(path: &Path, bounds: Bounds, references: References) -> Self {
@@ -171,12 +175,11 @@ impl Repository {
         for name in names {
             let pack = format!("{}.pack", name.trim_end_matches(".idx"));
             let Some(index) = refs::read(packs, &name, INDEX_MAX)? else { continue };
-            let file = match packs.open(&pack) {
-                Ok(file) => file.into_std(),
-                // Git removes both, the pack first.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed(error)),
-            };
+            // Git removes both, the pack first. Opening a named pipe would wait for ever.
+            if !packs.symlink_metadata(&pack).is_ok_and(|metadata| metadata.is_file()) {
+                continue;
+            }
+            let file = packs.open(&pack).map_err(&failed)?.into_std();
             let pack = Pack::open(file, self.path.join(&pack), 0, Index::parse(index)?)?;
             if pack.count()? != pack.index.len() as u64 {
                 return Err(Error::damaged(format!("the pack of `{name}` has another number of objects")));
@@ -269,6 +272,11 @@ impl Repository {
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets as many bytes be made as when it was opened, for the next who reads.
+    pub fn refill(&self) {
+        self.left.store(self.bounds.total_bytes, Ordering::Relaxed);
     }
 
     // Takes bytes off what may be made, before they are.
@@ -507,7 +515,7 @@ impl Repository {
         Ok(len)
     }
 
-    /// The size of a file, without making it where the pack has the number.
+    /// The size of a file, without making it: what is stored says it.
     ///
     /// # Errors
     ///
@@ -515,9 +523,11 @@ impl Repository {
     pub fn blob_size(&self, id: Id) -> Result<u64, Error> {
         for pack in &self.packs {
             let Some(offset) = pack.index.find(id) else { continue };
-            if let Entry { stored: Stored::Whole(Kind::Blob), size, .. } = pack.entry(offset)? {
-                return Ok(size);
-            }
+            let entry = pack.entry(offset)?;
+            return match entry.stored {
+                Stored::Whole(_) => Ok(entry.size),
+                Stored::FromOffset(_) | Stored::FromName(_) => delta::result_size(&pack.beginning(&entry)?),
+            };
         }
         Ok(self.blob(id)?.len() as u64)
     }

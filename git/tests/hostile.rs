@@ -78,6 +78,28 @@ fn a_bundle_that_is_cut_anywhere_is_an_error() {
         std::fs::write(&path, &whole[..len]).unwrap();
         assert!(read_all(&path, Bounds::default()).is_err(), "{len}");
     }
+    // And one that is changed, in any byte of its pack.
+    let pack = whole.windows(4).position(|bytes| bytes == b"PACK").unwrap();
+    for at in pack..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        std::fs::write(&path, &changed).unwrap();
+        assert!(read_all(&path, Bounds::default()).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn a_named_pipe_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, ..) = repository(directory.path());
+    let pack = std::fs::read_dir(path.join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let pack = pack.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
+    for file in [pack, path.join("HEAD"), path.join("packed-refs"), directory.path().join("x.bundle")] {
+        let _ = std::fs::remove_file(&file);
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        assert!(read_all(&path, Bounds::default()).is_err(), "{}", file.display());
+    }
+    assert!(matches!(read_all(&directory.path().join("x.bundle"), Bounds::default()), Err(Error::NotRepository { .. })));
 }
 
 #[test]

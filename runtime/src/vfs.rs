@@ -27,7 +27,7 @@ pub(crate) use back::bring_back;
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
-pub(crate) use source::{CallbackSource, DatabaseSource, Patience, Source, is_generating};
+pub(crate) use source::{CallbackSource, DatabaseSource, GitTree, Patience, Source, is_generating};
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree, stays_inside};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Limits, Sandbox};
+use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Limits, Mount, Sandbox};
 
 use super::sandbox;
 
@@ -393,4 +393,54 @@ fn an_import_overwrites_nothing_and_fits_the_quota() {
         assert!(error.contains(reason), "{error}");
         assert!(!small.fs().exists("/r").unwrap());
     }
+}
+
+#[test]
+fn a_commit_is_mounted_without_a_checkout() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = repository(directory.path());
+    git(&path, &["gc", "-q"]);
+    git(&path, &["checkout", "-q", "--detach"]);
+    for (reference, commit) in [("", "main"), ("@release", "release"), ("@main~100", "main~100"), ("@side49", "side49")] {
+        let spec = format!("git:{}{reference}:/src", path.display());
+        let sandbox = Sandbox::builder().host(super::host()).mount(Mount::parse(&spec).unwrap()).open().unwrap();
+        git(&path, &["checkout", "-q", "--detach", commit]);
+        assert_eq!(in_sandbox(&sandbox, "/src"), on_host(&path), "{reference}");
+        let count = sandbox.bash("find /src -type f | xargs cat | wc -c; grep -l changed -r /src | wc -l").unwrap();
+        let bytes: usize = on_host(&path).values().filter(|(_, content)| !content.starts_with(b"-> ")).map(|(_, content)| content.len()).sum();
+        assert!(String::from_utf8_lossy(&count.stdout).starts_with(&format!("{bytes}\n")), "{count:?}");
+        let refused = sandbox.bash("echo x > /src/new").unwrap();
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("Read-only file system"), "{refused:?}");
+        git(&path, &["checkout", "-q", "--detach", "main"]);
+    }
+}
+
+#[test]
+fn a_commit_under_an_overlay_is_changed_in_the_sandbox_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    std::fs::write(path.join("note"), "one\n").unwrap();
+    std::fs::write(path.join("run"), "#!/bin/bash\necho ran\n").unwrap();
+    git(&path, &["add", "-A"]);
+    git(&path, &["update-index", "--chmod=+x", "run"]);
+    git(&path, &["commit", "-q", "-m", "one"]);
+    let before = (on_host(&path), git(&path, &["rev-parse", "HEAD"]));
+    let bundle = directory.path().join("r.bundle");
+    git(&path, &["bundle", "create", "-q", bundle.to_str().unwrap(), "main"]);
+    for source in [path.clone(), bundle] {
+        let mount = Mount::git(&source, "/src").writable();
+        let sandbox = Sandbox::builder().host(super::host()).mount(mount).open().unwrap();
+        let output = sandbox.bash("cd /src; ./run; echo two >> note; cat note; rm run; ls; stat -c %Y note >/dev/null").unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\none\ntwo\nnote\n");
+        assert_eq!((on_host(&path), git(&path, &["rev-parse", "HEAD"])), before);
+    }
+    for (source, reason) in [(path.join("nothing"), "No such file"), (directory.path().to_owned(), "not a git repository")] {
+        let opened = Sandbox::builder().host(super::host()).mount(Mount::git(&source, "/src")).open();
+        let error = opened.err().unwrap().causes().join(": ");
+        assert!(error.contains(reason) || error.contains("cannot use"), "{error}");
+    }
+    let opened = Sandbox::builder().host(super::host()).mount(Mount::git(format!("{}@nobody", path.display()), "/src")).open();
+    assert!(opened.err().unwrap().to_string().contains("unknown git reference `nobody`"));
 }

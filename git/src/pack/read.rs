@@ -7,7 +7,7 @@ use super::index::Index;
 use super::{HEADER_BYTES, HEADER_LEN, MAGIC, NAME_DELTA, OFFSET_DELTA};
 use crate::error::Error;
 use crate::id::{Hasher, ID_BYTES};
-use crate::zlib::Inflater;
+use crate::zlib::{self, Inflater};
 use crate::{Id, Kind};
 
 /// Compressed bytes that are read at a time: first few, as most objects are small.
@@ -148,6 +148,13 @@ impl Pack {
             number => Stored::Whole(Kind::of_number(number).ok_or_else(wrong)?),
         };
         Ok(Entry { stored, size, data: offset + used })
+    }
+
+    /// Inflates the first bytes of what is stored: the sizes of a difference.
+    pub(crate) fn beginning(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+        let mut bytes = [0; 256];
+        let read = self.read_at(entry.data, &mut bytes)?;
+        zlib::beginning(bytes.get(..read).unwrap_or_default(), 20)
     }
 
     /// Inflates what is stored, whose size the caller has checked, and returns it with the offset behind it.

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::host::Host;
 use crate::vfs::{
-    CallbackSource, DatabaseSource, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, TreeMark, View,
+    CallbackSource, DatabaseSource, GitTree, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, TreeMark, View,
     bring_back, export_tree, import_tree, is_mount_point, mount_path,
 };
 
@@ -51,6 +51,8 @@ enum What {
     /// A file, which a version may follow: `base.db@v3`.
     Database(PathBuf),
     Past(String),
+    /// A repository, which a reference may follow: `project@main`.
+    Git(PathBuf),
     Function(Provider),
 }
 
@@ -111,6 +113,14 @@ impl Mount {
         Self::new(What::Past(version.into()), guest)
     }
 
+    /// Shows the files of a commit of a git repository or bundle at an absolute path of the sandbox, without a checkout. With `@` and
+    /// a reference after its path, such as `project@v1.0` or `project@main~2`, those of that commit; else those of `HEAD`. Which commit
+    /// that is, is decided when the sandbox is opened.
+    #[must_use]
+    pub fn git(repository: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        Self::new(What::Git(repository.into()), guest)
+    }
+
     /// Shows a file or a directory that a function generates.
     #[must_use]
     pub fn dynamic(path: impl Into<String>, provider: Provider) -> Self {
@@ -139,7 +149,8 @@ impl Mount {
         self
     }
 
-    /// Reads a mount as the command line has it: `HOST:GUEST`, `db:FILE[@VERSION]:GUEST` or `at:VERSION:GUEST`, each with `:ro` or
+    /// Reads a mount as the command line has it: `HOST:GUEST`, `db:FILE[@VERSION]:GUEST`, `at:VERSION:GUEST` or
+    /// `git:REPOSITORY[@REF]:GUEST`, each with `:ro` or
     /// `:overlay` after it.
     ///
     /// ```
@@ -170,6 +181,7 @@ impl Mount {
         let mount = match source.split_once(':') {
             Some(("db", file)) if !file.is_empty() => Self::database(file, guest),
             Some(("at", version)) if !version.is_empty() => Self::past(version, guest),
+            Some(("git", repository)) if !repository.is_empty() => Self::git(repository, guest),
             _ => Self::read_only(source, guest),
         };
         Ok(if how == "overlay" { mount.writable() } else { mount })
@@ -181,6 +193,7 @@ impl Mount {
             What::Host { path, .. } => path.clone(),
             What::Database(file) => file.clone(),
             What::Past(version) => version.into(),
+            What::Git(repository) => repository.clone(),
             What::Function(_) => "a function".into(),
         }
     }
@@ -212,6 +225,11 @@ impl Mount {
                 let (version, pin) = base::pinned(database, database, Some(&version), &path, overlay)?;
                 (Arc::new(DatabaseSource::new(database.clone(), version)), pin)
             }
+            What::Git(repository) => {
+                let (path, reference) = with_reference(&repository);
+                let tree = GitTree::open(path, reference, largest).map_err(|error| refused(error.to_string(), None))?;
+                (Arc::new(tree), None)
+            }
             What::Function(provider) if overlay && !provider.is_directory() => {
                 return Err(refused("a single file cannot be under a layer of rows".to_owned(), None));
             }
@@ -219,6 +237,12 @@ impl Mount {
         };
         Ok((MountPoint { source, path, overlay }, pin))
     }
+}
+
+// The path of a repository and what follows its last `@`, unless that is part of the path.
+fn with_reference(repository: &Path) -> (&Path, &str) {
+    let parts = repository.to_str().and_then(|text| text.rsplit_once('@')).filter(|_| !repository.exists());
+    parts.map_or((repository, "HEAD"), |(path, reference)| (Path::new(path), reference))
 }
 
 const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";

@@ -5,6 +5,7 @@
 
 mod callback;
 mod database;
+mod git_tree;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,7 @@ use crate::{Cancel, clock};
 pub(crate) use callback::{CallbackSource, is_generating};
 pub use callback::{NodeContext, ProvidedNode, Provider};
 pub(crate) use database::DatabaseSource;
+pub(crate) use git_tree::GitTree;
 
 /// Names of one directory that are listed; a larger one is an error, not the host's memory (T-DOS-03).
 pub(crate) const NAMES_MAX: usize = 200_000;

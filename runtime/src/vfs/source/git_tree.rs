@@ -1,0 +1,202 @@
+//! A commit of a git repository as a source: its files, without a checkout.
+//!
+//! A commit never changes, so what was read of it stays known for all views. Whoever made the repository may have lied: names,
+//! sizes and work are bounded where it is read (the crate `git`), and what is found damaged is an error of that file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use git::{Bounds, Id, Mode, Repository, TreeEntry};
+use sqlite_fs::{FileType, FsError};
+
+use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
+
+/// Entries of directories that are remembered; then it begins anew.
+const KNOWN_MAX: usize = 200_000;
+/// Bytes that are made for one view: each run has them anew.
+const VIEW_BYTES: u64 = 16 << 30;
+/// Largest file; it is in memory as a whole while it is read.
+const FILE_BYTES: u64 = 256 << 20;
+
+type Directory = Arc<BTreeMap<String, TreeEntry>>;
+
+/// The files of one commit.
+pub(crate) struct GitTree {
+    repository: Arc<Repository>,
+    tree: Id,
+    /// Nanoseconds since 1970: the time of every file.
+    time: i64,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    directories: HashMap<Id, Directory>,
+    entries: usize,
+    /// The file that was read last: most are read from their beginning to their end.
+    last: Option<(Id, Arc<Vec<u8>>)>,
+}
+
+impl GitTree {
+    /// Opens a repository and finds the commit that is meant.
+    pub(crate) fn open(path: &Path, reference: &str, largest: u64) -> Result<Self, git::Error> {
+        let bounds =
+            Bounds { object_bytes: largest.min(FILE_BYTES), total_bytes: VIEW_BYTES, entries: NAMES_MAX, ..Bounds::default() };
+        let repository = Repository::open(path, bounds)?;
+        let commit = repository.commit(repository.resolve(reference)?)?;
+        let time = commit.committer.seconds.clamp(0, i64::MAX / 2_000_000_000).saturating_mul(1_000_000_000);
+        Ok(Self { repository: Arc::new(repository), tree: commit.tree, time, known: Mutex::default() })
+    }
+
+    fn directory(&self, id: Id) -> Result<Directory, git::Error> {
+        let known = self.known().directories.get(&id).cloned();
+        if let Some(directory) = known {
+            return Ok(directory);
+        }
+        let entries = self.repository.tree(id)?;
+        let directory: Directory = Arc::new(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect());
+        let mut known = self.known();
+        if known.entries >= KNOWN_MAX {
+            (known.directories, known.entries) = (HashMap::new(), 0);
+        }
+        known.entries += directory.len() + 1;
+        known.directories.insert(id, Arc::clone(&directory));
+        Ok(directory)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for GitTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GitTree").field("path", &self.repository.path()).field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+impl Source for GitTree {
+    fn kind(&self) -> &'static str {
+        "git"
+    }
+
+    fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
+        self.repository.refill();
+        // A large file is kept for one view, not for the life of a sandbox.
+        self.known().last = None;
+        Ok(Box::new(GitFiles { tree: self, context }))
+    }
+}
+
+struct GitFiles {
+    tree: Arc<GitTree>,
+    context: SourceContext,
+}
+
+impl GitFiles {
+    // Whatever takes objects apart may take long: a repository decides how long.
+    fn work<T: Send + 'static>(
+        &self,
+        path: &str,
+        work: impl FnOnce(&GitTree) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<T, FsError> {
+        let tree = Arc::clone(&self.tree);
+        self.context.wait(move || work(&tree))?.map_err(|error| {
+            self.context.complain(path, &format!("cannot read the git repository that is mounted here: {error}"));
+            FsError::Io
+        })
+    }
+
+    fn directory(&self, path: &str, id: Id) -> Result<Directory, FsError> {
+        let known = self.tree.known().directories.get(&id).cloned();
+        match known {
+            Some(directory) => Ok(directory),
+            None => self.work(path, move |tree| tree.directory(id)),
+        }
+    }
+
+    fn find(&self, path: &str) -> Result<(Mode, Id), FsError> {
+        let mut found = (Mode::Directory, self.tree.tree);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if found.0 != Mode::Directory {
+                return Err(if found.0 == Mode::Submodule { FsError::NoEntry } else { FsError::NotDirectory });
+            }
+            let directory = self.directory(path, found.1)?;
+            let entry = directory.get(name).ok_or(FsError::NoEntry)?;
+            found = (entry.mode, entry.id);
+        }
+        Ok(found)
+    }
+
+    fn blob(&self, path: &str, id: Id) -> Result<Arc<Vec<u8>>, FsError> {
+        let last = self.tree.known().last.clone();
+        if let Some((_, bytes)) = last.filter(|(last, _)| *last == id) {
+            return Ok(bytes);
+        }
+        let bytes = self.work(path, move |tree| tree.repository.blob(id))?;
+        self.tree.known().last = Some((id, Arc::clone(&bytes)));
+        Ok(bytes)
+    }
+}
+
+// A submodule is an empty directory, as in a clone without them.
+fn kind(mode: Mode) -> FileType {
+    match mode {
+        Mode::File | Mode::Executable => FileType::File,
+        Mode::Link => FileType::Symlink,
+        Mode::Directory | Mode::Submodule => FileType::Directory,
+    }
+}
+
+impl SourceFiles for GitFiles {
+    fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
+        let (mode, id) = self.find(path)?;
+        let size = match kind(mode) {
+            FileType::File => self.tree.repository.blob_size(id).map_err(|_| FsError::Io)?,
+            FileType::Symlink => self.blob(path, id)?.len() as u64,
+            _ => 0,
+        };
+        let bits = match mode {
+            Mode::File => 0o644,
+            Mode::Link => 0o777,
+            _ => 0o755,
+        };
+        let time = self.tree.time;
+        Ok(SourceStat { kind: kind(mode), mode: bits, size, atime: time, mtime: time, ctime: time })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<(String, FileType)>, FsError> {
+        match self.find(path)? {
+            (Mode::Directory, id) => {
+                let directory = self.directory(path, id)?;
+                Ok(directory.values().map(|entry| (entry.name.clone(), kind(entry.mode))).collect())
+            }
+            (Mode::Submodule, _) => Ok(Vec::new()),
+            _ => Err(FsError::NotDirectory),
+        }
+    }
+
+    fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        let (mode, id) = self.find(path)?;
+        match kind(mode) {
+            FileType::File => {
+                let bytes = self.blob(path, id)?;
+                let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+                let len = rest.len().min(buffer.len());
+                buffer.get_mut(..len).unwrap_or_default().copy_from_slice(rest.get(..len).unwrap_or_default());
+                Ok(len)
+            }
+            FileType::Directory => Err(FsError::IsDirectory),
+            _ => Err(FsError::Invalid),
+        }
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, FsError> {
+        match self.find(path)? {
+            (Mode::Link, id) => String::from_utf8(self.blob(path, id)?.to_vec()).map_err(|_| FsError::Io),
+            _ => Err(FsError::Invalid),
+        }
+    }
+}
