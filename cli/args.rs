@@ -15,7 +15,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
-pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo, Update};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -116,6 +116,8 @@ pub(crate) enum Verb {
     Undo(Undo),
     /// Bring everything, or some paths, back to what it was at a version
     Restore(Restore),
+    /// Move a sandbox onto a newer version of its base and keep its changes
+    Update(Update),
     /// Name the present version
     Checkpoint(Checkpoint),
     /// List the checkpoints

@@ -89,10 +89,7 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     for (host, guest) in &options.file {
         builder = builder.file_from(guest, input::content(host)?);
     }
-    for mount in &options.mount {
-        builder = builder.mount(mount.clone());
-    }
-    Ok(builder)
+    Ok(options.mounts.give(builder))
 }
 
 /// The command as the options want it.

@@ -6,6 +6,7 @@ mod files;
 mod kv;
 mod mount;
 mod snapshot;
+mod update;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use files::{Content, FilePage, Files, Found};
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
 pub use snapshot::Summary;
+pub use update::{Side, Update};
 
 /// One database, and what may be done in it.
 ///

@@ -11,6 +11,7 @@ mod mounts;
 mod processes;
 mod sessions;
 mod snapshot;
+mod sources;
 mod versions;
 mod ways;
 mod whole;
