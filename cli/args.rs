@@ -20,7 +20,7 @@ pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
-pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo, Update};
 pub(crate) use wasm::Wasm;
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
@@ -128,6 +128,8 @@ pub(crate) enum Verb {
     Undo(Undo),
     /// Bring everything, or some paths, back to what it was at a version
     Restore(Restore),
+    /// Move a sandbox onto a newer version of its base and keep its changes
+    Update(Update),
     /// Name the present version
     Checkpoint(Checkpoint),
     /// List the checkpoints

@@ -60,6 +60,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Apply(apply) => versions::apply(global, apply, printer),
         Verb::Undo(undo) => versions::undo(global, undo, printer),
         Verb::Restore(restore) => versions::restore(global, restore, printer),
+        Verb::Update(update) => versions::update(global, update, printer),
         Verb::Checkpoint(checkpoint) => versions::checkpoint(global, checkpoint, printer),
         Verb::Checkpoints => versions::checkpoints(global, printer),
         Verb::Prune(prune) => versions::prune(global, prune, printer),
@@ -134,6 +135,11 @@ pub(crate) fn at(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
 /// The sandbox of a verb that changes what is there.
 fn existing(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, known(global, printer)?.open()?)
+}
+
+/// The same with more settings.
+fn existing_with(global: &Global, printer: &Printer, give: impl FnOnce(Builder) -> Builder) -> anyhow::Result<Sandbox> {
+    at(global, give(known(global, printer)?).open()?)
 }
 
 /// The sandbox of a verb that only looks: nothing is written, and whoever is working in it is not disturbed.

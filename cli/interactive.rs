@@ -9,7 +9,7 @@ mod screen;
 
 use std::io::{self, IsTerminal, Write};
 
-use runtime::{Builder, HistoryFilter, Sandbox};
+use runtime::{HistoryFilter, Sandbox};
 use termion::raw::{IntoRawMode, RawTerminal};
 
 use crate::args::{Global, RunOptions};
@@ -65,7 +65,7 @@ fn open(global: &Global, options: &RunOptions, sandbox: &Sandbox, name: &str, to
     let looking = match commands::database(global) {
         Some(path) => {
             let looking = Sandbox::builder().host(host).database(path).read_only();
-            options.mount.iter().cloned().fold(looking, Builder::mount).open()?
+            options.mounts.give(looking).open()?
         }
         None => sandbox.clone(),
     };

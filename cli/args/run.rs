@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use runtime::{ByteSize, Mount, WallTime};
+use runtime::{Builder, ByteSize, Mount, WallTime};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -84,9 +84,8 @@ pub(crate) struct RunOptions {
     /// Copy a file of this machine into the sandbox first
     #[arg(long, value_name = "HOST:GUEST", value_parser = copied)]
     pub(crate) file: Vec<(PathBuf, String)>,
-    /// Show a directory of this machine in the sandbox: read-only, or with changes kept in the sandbox
-    #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
-    pub(crate) mount: Vec<Mount>,
+    #[command(flatten)]
+    pub(crate) mounts: Mounts,
     /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
@@ -114,6 +113,30 @@ pub(crate) struct RunOptions {
     /// Let the command control the terminal: colours, cursor, title
     #[arg(long)]
     pub(crate) raw: bool,
+}
+
+/// What is mounted.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct Mounts {
+    /// Show a directory, another sandbox (db:FILE[@VERSION]:GUEST) or a past version (at:VERSION:GUEST) in the sandbox: read-only,
+    /// or with changes kept in the sandbox
+    #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
+    pub(crate) mount: Vec<Mount>,
+    /// Lay the sandbox over another one, which is only read
+    #[arg(long, value_name = "FILE[@VERSION]")]
+    pub(crate) base: Option<PathBuf>,
+}
+
+impl Mounts {
+    /// The sandbox with what is mounted.
+    pub(crate) fn give(&self, builder: Builder) -> Builder {
+        let builder = match &self.base {
+            Some(file) => builder.base(file),
+            None => builder,
+        };
+        self.mount.iter().cloned().fold(builder, Builder::mount)
+    }
 }
 
 /// What `python3` is. The values are told by the option itself: documented ones would make every help a long one.
@@ -155,17 +178,7 @@ pub(super) fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
 }
 
 pub(super) fn mounted(text: &str) -> Result<Mount, String> {
-    let (place, how) = match text.rsplit_once(':') {
-        Some((place, how @ ("ro" | "overlay"))) => (place, how),
-        Some((place, how)) if place.contains(":/") && !how.contains('/') => {
-            return Err(format!(
-                "unknown mode `{how}`: a mount is `ro` (read-only) or `overlay` (changes stay in the sandbox), never written"
-            ));
-        }
-        _ => (text, "ro"),
-    };
-    let (host, guest) = copied(place)?;
-    Ok(if how == "overlay" { Mount::overlay(host, guest) } else { Mount::read_only(host, guest) })
+    Mount::parse(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -187,6 +200,7 @@ mod tests {
         assert!(mounted("src:/src").is_ok() && mounted("src:/src:overlay").is_ok() && mounted("src:/src:ro").is_ok());
         assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: a mount is `ro`")));
         assert!(mounted("src:ro").is_err_and(|error| error == "it has no `:`"));
+        assert!(mounted("db:base.db:/b").is_ok() && mounted("at:HEAD~1:/then:overlay").is_ok());
         assert!(mounted("src:dst").is_err_and(|error| error == "the path in the sandbox must begin with `/`"));
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runtime::{ByteSize, Mount, WallTime};
 
-use super::run::mounted;
+use super::run::{Mounts, mounted};
 
 const REFERENCES: &str = "\
 A version is named by the number of the run that made it, HEAD (the newest), HEAD~3 (three versions before),
@@ -121,6 +121,29 @@ pub(crate) struct Restore {
     /// Print what would change and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db update --base base.db                            onto the newest version of base.db
+  sandlite --db agent.db update /lib --mount db:lib.db:/lib:overlay       an overlay that is mounted elsewhere
+  sandlite --db agent.db update --base base.db --to before --theirs       what both sides changed is the base's")]
+pub(crate) struct Update {
+    /// Where the overlay is
+    #[arg(default_value = "/")]
+    pub(crate) path: String,
+    #[command(flatten)]
+    pub(crate) mounts: Mounts,
+    /// The version to move onto [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<String>,
+    /// Keep the sandbox's own where both sides have changed a path
+    #[arg(long, conflicts_with = "theirs")]
+    pub(crate) ours: bool,
+    /// Take the newer version where both sides have changed a path
+    #[arg(long)]
+    pub(crate) theirs: bool,
 }
 
 #[derive(Debug, ClapArgs)]

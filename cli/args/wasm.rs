@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runtime::{ByteSize, Mount, WallTime};
 
-use super::run::{PythonKind, RunOptions, copied, mounted, variable};
+use super::run::{Mounts, PythonKind, RunOptions, copied, mounted, variable};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -67,7 +67,7 @@ impl Wasm {
             env: self.env.clone(),
             session: None,
             file: self.file.clone(),
-            mount: self.mount.clone(),
+            mounts: Mounts { mount: self.mount.clone(), base: None },
             program: Vec::new(),
             stdin: self.stdin.clone(),
             python: PythonKind::Core,

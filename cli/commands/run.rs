@@ -107,10 +107,7 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
             None => builder.installed_program(name),
         };
     }
-    for mount in &options.mount {
-        builder = builder.mount(mount.clone());
-    }
-    Ok(builder)
+    Ok(options.mounts.give(builder))
 }
 
 /// The command as the options want it.

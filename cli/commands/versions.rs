@@ -1,11 +1,11 @@
-//! `sandlite log`, `diff`, `changes`, `apply`, `undo`, `restore`, `checkpoint`, `checkpoints` and `prune`: the actions of those
-//! names.
+//! `sandlite log`, `diff`, `changes`, `apply`, `undo`, `restore`, `update`, `checkpoint`, `checkpoints` and `prune`: the actions of
+//! those names.
 
 use runtime::actions::{self, Answer, Context};
 use runtime::{Comparison, Mount, Sandbox};
 use serde_json::{Value, json};
 
-use crate::args::{Apply, Changes, Checkpoint, Diff, Global, Log, Prune, Restore, Undo};
+use crate::args::{Apply, Changes, Checkpoint, Diff, Global, Log, Prune, Restore, Undo, Update};
 use crate::exit::Code;
 use crate::printer::Printer;
 
@@ -106,6 +106,16 @@ pub(crate) fn restore(global: &Global, args: &Restore, printer: &Printer) -> any
     let paths: Vec<String> = args.paths.iter().map(|path| super::fs::guest(path)).collect();
     let arguments = json!({ "version": args.version, "paths": paths, "dry_run": args.dry_run });
     act(&super::existing(global, printer)?, "restore", arguments, printer)
+}
+
+pub(crate) fn update(global: &Global, args: &Update, printer: &Printer) -> anyhow::Result<Code> {
+    let keep = match (args.ours, args.theirs) {
+        (true, _) => Some("ours"),
+        (_, true) => Some("theirs"),
+        _ => None,
+    };
+    let sandbox = super::existing_with(global, printer, |builder| args.mounts.give(builder))?;
+    act(&sandbox, "update", json!({ "path": args.path, "to": args.to, "keep": keep }), printer)
 }
 
 pub(crate) fn checkpoint(global: &Global, args: &Checkpoint, printer: &Printer) -> anyhow::Result<Code> {

@@ -13,6 +13,7 @@ mod run;
 mod schema;
 mod space;
 mod trees;
+mod update;
 mod values;
 mod versions;
 
@@ -34,6 +35,7 @@ pub use review::{Apply, ListChanges};
 pub use run::{Bash, Image, Limit, Python, Ran, RunOptions};
 pub use space::{Compact, Compacted};
 pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
+pub use update::{Update, Updated};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 pub use versions::{Checkpoint, Checkpoints, Diff, Log, PruneVersions, Restore, Undo};
 
@@ -333,10 +335,12 @@ static ACTIONS: &[Action] = &[
     Action::new::<Checkpoint>("checkpoint", "Name this version", CHECKPOINT, Changes, WriteFiles),
     Action::new::<Checkpoints>("checkpoints", "List checkpoints", CHECKPOINTS, Reads, ReadHistory).for_programs(),
     Action::new::<PruneVersions>("prune_versions", "Drop old versions", PRUNE, Changes, WriteFiles).for_programs(),
+    Action::new::<Update>("update", "Update an overlay", UPDATE, Changes, WriteFiles).idempotent().for_programs(),
     Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
 const RECORD: &str = "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
+const UPDATE: &str = "Moves an overlay over a database onto a newer version of it and keeps the sandbox's own changes. Paths that both sides changed are reported and nothing is changed, unless `keep` decides.";
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
 const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
 const CHANGES: &str =

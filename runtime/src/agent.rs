@@ -105,7 +105,9 @@ impl Agent<'_> {
         work: impl FnOnce(&Bounded<'_, Reader>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.sandbox.recorder.read(Call::new(name, subject, parameters), || {
-            self.sandbox.now()?.at_one_state(|view| work(&Bounded::new(view, self.deadline())))
+            self.sandbox
+                .now()?
+                .at_one_state(|view| work(&Bounded::new(view, self.deadline())).map_err(|error| view.explain(error)))
         })
     }
 
@@ -118,7 +120,10 @@ impl Agent<'_> {
         work: impl FnOnce(&Bounded<'_, Transaction>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let call = Call::new(name, subject, parameters);
-        self.sandbox.change(call, |run| work(&Bounded::new(run.view()?, self.deadline())))
+        self.sandbox.change(call, |run| {
+            let view = run.view()?;
+            work(&Bounded::new(view, self.deadline())).map_err(|error| view.explain(error))
+        })
     }
 
     fn deadline(&self) -> Deadline {

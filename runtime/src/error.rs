@@ -61,6 +61,26 @@ pub enum Error {
         /// What to do about it.
         hint: Option<&'static str>,
     },
+    /// An overlay cannot be moved: both sides have changed some paths.
+    #[error("cannot update `{path}`: {} changed on both sides: {}", counted(*total), listed(conflicts, *total))]
+    Conflict {
+        /// Where the overlay is.
+        path: String,
+        /// The paths, at most a thousand.
+        conflicts: Vec<String>,
+        /// How many there are.
+        total: usize,
+    },
+    /// A source that is mounted cannot be read.
+    #[error("cannot read `{path}`: {reason}")]
+    Source {
+        /// The path in the sandbox.
+        path: String,
+        /// What the source said.
+        reason: String,
+        /// The error that a guest gets.
+        source: sqlite_fs::FsError,
+    },
     /// A file of the host cannot be used.
     #[error("cannot use `{}`", path.display())]
     HostFile {
@@ -183,6 +203,7 @@ impl Error {
     pub fn fs_error(&self) -> Option<sqlite_fs::FsError> {
         match self {
             Self::Database(error) => error.fs_error(),
+            Self::Source { source, .. } => Some(*source),
             _ => None,
         }
     }
@@ -199,7 +220,9 @@ impl Error {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Database(error) => error.path(),
-            Self::Stale { path, .. } | Self::TooLarge { path, .. } | Self::Input { path, .. } => Some(path),
+            Self::Stale { path, .. } | Self::TooLarge { path, .. } | Self::Input { path, .. } | Self::Source { path, .. } => {
+                Some(path)
+            }
             _ => None,
         }
     }
@@ -228,6 +251,7 @@ impl Error {
             Self::Conflicts { .. } => {
                 Some("nothing was changed; `--patch` prints the changes, to be merged by hand or with `git apply -3`".to_owned())
             }
+            Self::Conflict { .. } => Some("keep the sandbox's own with `ours`, or take the newer ones with `theirs`".to_owned()),
             Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
@@ -246,4 +270,17 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Paths that a message about many of them names.
+const NAMED: usize = 10;
+
+fn counted(total: usize) -> String {
+    if total == 1 { "1 path was".to_owned() } else { format!("{total} paths were") }
+}
+
+fn listed(paths: &[String], total: usize) -> String {
+    let named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+    let more = if total > named.len() { ", …" } else { "" };
+    format!("{}{more}", named.join(", "))
 }

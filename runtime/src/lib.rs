@@ -61,7 +61,7 @@ pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, r
 pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
 pub use programs::{CommandCall, CommandInput, CommandOutput};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
-pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
+pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Side, Summary, Update};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,

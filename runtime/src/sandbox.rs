@@ -7,6 +7,7 @@ mod kv;
 mod mount;
 mod own;
 mod snapshot;
+mod update;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub use files::{Content, FilePage, Files, Found};
 pub use kv::{Kv, KvEntry};
 pub use mount::Mount;
 pub use snapshot::Summary;
+pub use update::{Side, Update};
 
 /// One database, and what may be done in it.
 ///

@@ -102,7 +102,7 @@ impl<'a, V: Volume> Fs<'a, V> {
     fn file(&self, path: &str) -> Result<(V::Node, u64), FsError> {
         match self.find(path, Last::Follow)? {
             (_, FileType::Directory) => Err(FsError::IsDirectory),
-            (node, _) => Ok((node, self.volume.stat(node)?.size)),
+            (node, _) => Ok((node, self.volume.size(node)?)),
         }
     }
 
@@ -359,7 +359,7 @@ impl<V: VolumeMut> Fs<'_, V> {
     pub fn append(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.act("append to", path, || {
             let (node, _) = self.open_or_create(path)?;
-            let size = self.volume.stat(node)?.size;
+            let size = self.volume.size(node)?;
             self.write_at(node, size, bytes.as_ref())
         })
     }

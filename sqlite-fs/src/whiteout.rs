@@ -95,9 +95,39 @@ impl Transaction {
     pub fn hide(&self, path: &str) -> Result<(), FsError> {
         self.run(|store| store.hide(path))
     }
+
+    /// Ends the hiding of a path. Paths below it that were hidden one by one before are not hidden again.
+    pub fn show(&self, path: &str) -> Result<(), FsError> {
+        self.run(|store| store.show(path))
+    }
+
+    /// The paths that are hidden below a directory, in order: at most `most`.
+    pub fn hidden_below(&self, directory: &str, most: usize) -> Result<Vec<String>, FsError> {
+        self.run(|store| Ok(hidden_below(&store.connection, directory.trim_end_matches('/'), most)?))
+    }
+}
+
+fn hidden_below(connection: &Connection, directory: &str, most: usize) -> rusqlite::Result<Vec<String>> {
+    if !exists(connection, "main")? {
+        return Ok(Vec::new());
+    }
+    // `0` is what follows `/`.
+    let mut statement =
+        connection.prepare_cached("SELECT path FROM fs_whiteout WHERE path>?1||'/' AND path<?1||'0' ORDER BY path LIMIT ?2")?;
+    let found = statement.query_map(rusqlite::params![directory, rows::signed(most as u64)], |row| row.get(0))?;
+    found.collect()
 }
 
 impl Store {
+    pub(crate) fn show(&mut self, path: &str) -> Result<(), Fault> {
+        if !hides(&self.connection, path)? {
+            return Ok(());
+        }
+        let parent = path.rsplit_once('/').map_or("/", |(parent, _)| if parent.is_empty() { "/" } else { parent });
+        self.change_names(0, ENTRY_BYTES.saturating_add((path.len() + parent.len()) as u64))?;
+        Ok(write::show(&self.connection, &self.past, path)?)
+    }
+
     pub(crate) fn hide(&mut self, path: &str) -> Result<(), Fault> {
         if !exists(&self.connection, "main")? {
             self.connection.execute_batch(TABLE)?;
@@ -137,6 +167,22 @@ mod tests {
         transaction.hide("/w/d").unwrap();
         assert!(transaction.hides("/w/d").unwrap());
         assert!(!transaction.hides("/w/d/file").unwrap());
+        transaction.commit().unwrap();
+        assert_eq!(database.check().unwrap(), []);
+    }
+
+    #[test]
+    fn a_path_that_was_hidden_can_be_shown_again() {
+        let database = Database::options().open().unwrap();
+        let transaction = database.begin(None).unwrap();
+        for path in ["/w/a", "/w/b/c", "/wx", "/w0"] {
+            transaction.hide(path).unwrap();
+        }
+        assert_eq!(transaction.hidden_below("/w", 10).unwrap(), ["/w/a", "/w/b/c"]);
+        assert_eq!(transaction.hidden_below("/", 3).unwrap(), ["/w/a", "/w/b/c", "/w0"]);
+        transaction.show("/w/a").unwrap();
+        transaction.show("/w/never").unwrap();
+        assert_eq!(transaction.hidden_below("/w", 10).unwrap(), ["/w/b/c"]);
         transaction.commit().unwrap();
         assert_eq!(database.check().unwrap(), []);
     }

@@ -407,7 +407,8 @@ fn a_commit_is_mounted_without_a_checkout() {
         git(&path, &["checkout", "-q", "--detach", commit]);
         assert_eq!(in_sandbox(&sandbox, "/src"), on_host(&path), "{reference}");
         let count = sandbox.bash("find /src -type f | xargs cat | wc -c; grep -l changed -r /src | wc -l").unwrap();
-        let bytes: usize = on_host(&path).values().filter(|(_, content)| !content.starts_with(b"-> ")).map(|(_, content)| content.len()).sum();
+        let bytes: usize =
+            on_host(&path).values().filter(|(_, content)| !content.starts_with(b"-> ")).map(|(_, content)| content.len()).sum();
         assert!(String::from_utf8_lossy(&count.stdout).starts_with(&format!("{bytes}\n")), "{count:?}");
         let refused = sandbox.bash("echo x > /src/new").unwrap();
         assert!(String::from_utf8_lossy(&refused.stderr).contains("Read-only file system"), "{refused:?}");

@@ -15,6 +15,7 @@ mod programs;
 mod sessions;
 mod skills;
 mod snapshot;
+mod sources;
 mod versions;
 mod ways;
 mod whole;

@@ -182,8 +182,8 @@ impl Sandbox {
             (None, Err(_)) if command.cancel.is_killed() => WaitStatus::Signaled(Signal::KILL).into(),
             (None, Err(_)) => return Err(Error::Invalid(format!("`{}` cannot be started", command.program.name()))),
         };
-        for complaint in view.complaints() {
-            let line = format!("sandlite: {complaint}\n");
+        for (path, reason) in view.complaints() {
+            let line = format!("sandlite: {path}: {reason}\n");
             stderr.push(line.as_bytes(), line.len());
         }
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());

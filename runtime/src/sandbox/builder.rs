@@ -314,11 +314,11 @@ impl Builder {
     /// use sandlite_runtime::Sandbox;
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let file = directory.path().join("base.db");
-    /// # Sandbox::builder().database(&file).file("/lib/a.py", "a = 1").open()?;
+    /// # Sandbox::builder().database(&file).file("/work/a.py", "a = 1").open()?;
     /// let sandbox = Sandbox::builder().base(&file).open()?;
-    /// sandbox.bash("echo 'b = 2' >> /lib/a.py")?;
-    /// assert_eq!(sandbox.fs().read("/lib/a.py")?, b"a = 1b = 2\n");
-    /// # assert_eq!(Sandbox::builder().database(&file).open()?.fs().read("/lib/a.py")?, b"a = 1");
+    /// sandbox.bash("echo 'b = 2' >> /work/a.py")?;
+    /// assert_eq!(sandbox.fs().read("/work/a.py")?, b"a = 1b = 2\n");
+    /// # assert_eq!(Sandbox::builder().database(&file).open()?.fs().read("/work/a.py")?, b"a = 1");
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     #[must_use]

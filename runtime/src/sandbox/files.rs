@@ -78,11 +78,17 @@ impl<'a> Files<'a> {
     }
 
     fn change<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.change(self.recorded(call), |run| work(&run.view()?.fs()))
+        self.sandbox.change(self.recorded(call), |run| {
+            let view = run.view()?;
+            work(&view.fs()).map_err(|error| view.explain(error))
+        })
     }
 
     fn look<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Reader>>) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.recorder.read(self.recorded(call), || work(&self.sandbox.now()?.fs()))
+        self.sandbox.recorder.read(self.recorded(call), || {
+            let view = self.sandbox.now()?;
+            work(&view.fs()).map_err(|error| view.explain(error))
+        })
     }
 
     /// The content of a file.

@@ -14,8 +14,8 @@ use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::host::Host;
 use crate::vfs::{
-    CallbackSource, DatabaseSource, GitTree, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, TreeMark, View,
-    bring_back, export_tree, import_tree, is_mount_point, mount_path,
+    CallbackSource, DatabaseSource, GitTree, HostDirectory, MountPoint, Provider, Refused, Scope, Source, TreeCopy, TreeMark,
+    View, bring_back, export_tree, import_tree, is_mount_point, mount_path,
 };
 
 /// A tree of files that a sandbox may see: a directory of the host, another sandbox's database, a past version, or what a function
@@ -83,9 +83,9 @@ impl Mount {
     /// use sandlite_runtime::{Mount, Sandbox};
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let file = directory.path().join("base.db");
-    /// # Sandbox::builder().database(&file).file("/lib/a.py", "a = 1").open()?;
+    /// # Sandbox::builder().database(&file).file("/work/a.py", "a = 1").open()?;
     /// let sandbox = Sandbox::builder().mount(Mount::database(&file, "/base")).open()?;
-    /// assert_eq!(sandbox.fs().read("/base/lib/a.py")?, b"a = 1");
+    /// assert_eq!(sandbox.fs().read("/base/work/a.py")?, b"a = 1");
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     #[must_use]
@@ -439,6 +439,15 @@ impl Sandbox {
         }
         Ok(missing)
     }
+}
+
+/// The same mounts for another sandbox: each moves its overlays by itself.
+pub(super) fn for_another(points: &[MountPoint]) -> Arc<[MountPoint]> {
+    let copy = |point: &MountPoint| match point.source.as_database() {
+        Some(source) => MountPoint { source: Arc::new(source.for_another()), ..point.clone() },
+        None => point.clone(),
+    };
+    points.iter().map(copy).collect()
 }
 
 /// Largest file that a function may generate: it is in memory while somebody reads it.

@@ -7,6 +7,7 @@ use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 
 use super::Sandbox;
 use super::builder::options;
+use super::mount;
 use crate::Error;
 use crate::clock;
 use crate::history::{Recorder, TURN};
@@ -183,6 +184,7 @@ impl Sandbox {
         let import_notes = Arc::default();
         let mut fork =
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
+        fork.scope.mounts = mount::for_another(&fork.scope.mounts);
         fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
         if let Some(version) = self.at {
             fork.versions().restore(&format!("v{version}"), &[])?;

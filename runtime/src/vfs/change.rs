@@ -14,7 +14,7 @@ impl View<Transaction> {
     /// Writes at the end of a regular file; answers where that was, and how much was written.
     pub(crate) fn append(&self, node: Node, bytes: &[u8]) -> Result<(u64, usize), FsError> {
         let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = self.stat(node)?.size;
+        let end = self.size(node)?;
         Ok((end, self.write(node, end, bytes)?))
     }
 

@@ -1,4 +1,5 @@
-//! Random changes to an overlay, beside the same changes to a copy of its lower side on Linux: the same errors, the same tree.
+//! Random changes to an overlay over each kind of source, beside the same changes to a copy of its lower side on Linux: the same
+//! errors, the same tree.
 #![allow(clippy::disallowed_methods, reason = "the other side of the comparison is a directory of the host")]
 
 use std::collections::BTreeMap;
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use sqlite_fs::{Database, FsError, Transaction};
 
 use super::mounts::MountPoint;
-use super::{HostDirectory, Scope, View};
+use super::{CallbackSource, DatabaseSource, HostDirectory, ProvidedNode, Provider, Scope, Source, View, import_tree};
 
 const STEPS: usize = 400;
 const SEEDS: u64 = 40;
+/// Those of the other sources: the overlay is the same.
+const FEWER_SEEDS: u64 = 12;
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// Numbers that look random: the same for the same seed.
@@ -147,11 +150,63 @@ fn of_linux(top: &Path) -> Picture {
     picture
 }
 
-fn lower_side(top: &Path, dice: &mut Dice) {
+/// What the lower side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Host,
+    Database,
+    Past,
+    Function,
+}
+
+impl Kind {
+    // A source that shows what is in a directory.
+    fn source(self, lower: &Path) -> Arc<dyn Source> {
+        let directory = HostDirectory::open(lower, true).unwrap();
+        match self {
+            Self::Host => Arc::new(directory),
+            Self::Function => {
+                let tree = provided(lower);
+                Arc::new(CallbackSource::new(Provider::directory(move |_| Ok(tree.clone())), 1 << 20))
+            }
+            Self::Database | Self::Past => {
+                let database = Database::options().open().unwrap();
+                let view = View::of_run(database.begin(None).unwrap(), &Scope::default()).unwrap();
+                import_tree(&directory, &view, "/").unwrap();
+                view.into_transaction().commit().unwrap();
+                let version = database.reader().unwrap().versions(None, 1).unwrap()[0].number;
+                if self == Self::Database {
+                    return Arc::new(DatabaseSource::new(database, None));
+                }
+                // Everything is something else since.
+                let later = database.begin(None).unwrap();
+                for name in NAMES {
+                    let path = format!("/{name}");
+                    let _ = later.fs().remove_dir_all(&path).map(drop).or_else(|_| later.fs().remove_file(&path));
+                    later.fs().write(&path, b"later").unwrap();
+                }
+                later.commit().unwrap();
+                Arc::new(DatabaseSource::new(database, Some(version)))
+            }
+        }
+    }
+}
+
+fn provided(path: &Path) -> ProvidedNode {
+    if path.is_file() {
+        return ProvidedNode::file(std::fs::read(path).unwrap());
+    }
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+    ProvidedNode::directory(entries.map(|entry| (entry.file_name().into_string().unwrap(), provided(&entry.path()))))
+}
+
+fn lower_side(top: &Path, dice: &mut Dice, kind: Kind) {
     for _ in 0..12 {
         let path = top.join(&dice.path()[1..]);
         let _ = match dice.roll(4) {
             0 => std::fs::create_dir_all(&path),
+            // A function has no links.
+            1 if kind == Kind::Function => Ok(()),
             1 => std::os::unix::fs::symlink(NAMES[dice.roll(4)], &path),
             _ => {
                 std::fs::create_dir_all(path.parent().unwrap()).and_then(|()| std::fs::write(&path, format!("lower {path:?}\n")))
@@ -160,14 +215,14 @@ fn lower_side(top: &Path, dice: &mut Dice) {
     }
 }
 
-fn run(seed: u64) {
+fn run(kind: Kind, seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let lower = tempfile::tempdir().unwrap();
     let linux = tempfile::tempdir().unwrap();
     // The same random choices twice: two sides that are alike.
     let mut again = Dice(dice.0);
-    lower_side(lower.path(), &mut dice);
-    lower_side(linux.path(), &mut again);
+    lower_side(lower.path(), &mut dice, kind);
+    lower_side(linux.path(), &mut again, kind);
     for path in of_linux(linux.path()).keys() {
         // What a file says names its place; both sides must say the same.
         let file = linux.path().join(&path[1..]);
@@ -177,12 +232,11 @@ fn run(seed: u64) {
     }
     let untouched = of_linux(lower.path());
 
-    let source = Arc::new(HostDirectory::open(lower.path(), true).unwrap());
-    let mounts = Arc::from([MountPoint { source, path: "/m".to_owned(), overlay: true }]);
+    let mounts = Arc::from([MountPoint { source: kind.source(lower.path()), path: "/m".to_owned(), overlay: true }]);
     let scope = Scope { mounts, ..Scope::default() };
     let database = Database::options().open().unwrap();
     let mut view = View::of_run(database.begin(None).unwrap(), &scope).unwrap();
-    assert_eq!(of_sandbox(&view), untouched, "seed {seed}, before anything");
+    assert_eq!(of_sandbox(&view), untouched, "{kind:?}, seed {seed}, before anything");
     for number in 0..STEPS {
         let step = Step::random(&mut dice);
         let is_directory = |path: &str| linux.path().join(&path[1..]).symlink_metadata().is_ok_and(|found| found.is_dir());
@@ -197,25 +251,32 @@ fn run(seed: u64) {
         }
         let theirs = step.on_linux(linux.path()).map_err(|error| error.raw_os_error().unwrap());
         let ours = ours.map_err(|error| error.errno());
-        assert_eq!(ours, theirs, "seed {seed}, step {number}: {step:?}");
+        assert_eq!(ours, theirs, "{kind:?}, seed {seed}, step {number}: {step:?}");
         if number % 20 == 19 {
-            assert_eq!(of_sandbox(&view), of_linux(linux.path()), "seed {seed}, after step {number}: {step:?}");
+            assert_eq!(of_sandbox(&view), of_linux(linux.path()), "{kind:?}, seed {seed}, after step {number}: {step:?}");
             // The next command has a view of its own.
             view.into_transaction().commit().unwrap();
             view = View::of_run(database.begin(None).unwrap(), &scope).unwrap();
-            assert_eq!(of_sandbox(&view), of_linux(linux.path()), "seed {seed}, after step {number}, in a new view");
+            assert_eq!(of_sandbox(&view), of_linux(linux.path()), "{kind:?}, seed {seed}, after step {number}, in a new view");
         }
     }
     view.into_transaction().commit().unwrap();
     let now = View::new(database.reader().unwrap(), &scope).unwrap();
     let paths: Vec<String> =
         now.fs().walk("/m").unwrap().into_iter().skip(1).map(|(path, _)| path["/m".len()..].to_owned()).collect();
-    assert_eq!(paths.len(), of_linux(linux.path()).len(), "seed {seed}, as a reader sees it");
-    assert_eq!(of_linux(lower.path()), untouched, "seed {seed}: the host's files are as they were");
-    assert_eq!(database.check().unwrap(), [], "seed {seed}");
+    assert_eq!(paths.len(), of_linux(linux.path()).len(), "{kind:?}, seed {seed}, as a reader sees it");
+    assert_eq!(of_linux(lower.path()), untouched, "{kind:?}, seed {seed}: the host's files are as they were");
+    assert_eq!(database.check().unwrap(), [], "{kind:?}, seed {seed}");
 }
 
 #[test]
 fn an_overlay_behaves_as_a_directory_of_linux_would() {
-    (1..=SEEDS).for_each(run);
+    (1..=SEEDS).for_each(|seed| run(Kind::Host, seed));
+}
+
+#[test]
+fn an_overlay_over_a_database_a_past_version_or_a_function_does_too() {
+    for kind in [Kind::Database, Kind::Past, Kind::Function] {
+        (1..=FEWER_SEEDS).for_each(|seed| run(kind, seed));
+    }
 }

@@ -173,8 +173,8 @@ impl Mounts {
     }
 
     /// What sources complained about.
-    pub(super) fn complaints(&self) -> Vec<String> {
-        self.complaints.lines()
+    pub(super) fn complaints(&self) -> Vec<(String, String)> {
+        self.complaints.all()
     }
 
     /// What stands in a row's place: the root of a source that is mounted for reading only.
@@ -364,17 +364,29 @@ impl Mounts {
         }
     }
 
+    // The same, as this view read it first.
+    fn generated(&self, id: HostId) -> Result<Option<Arc<[u8]>>, FsError> {
+        let kept = self.table().generated.iter().find(|(known, _)| *known == id).map(|(_, bytes)| Arc::clone(bytes));
+        match kept {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Ok(self.generate(id)?.inspect(|bytes| self.table().keep_generated(id, bytes))),
+        }
+    }
+
+    /// The size of a file that is about to be read.
+    pub(super) fn size(&self, id: HostId) -> Result<u64, FsError> {
+        match self.generated(id)? {
+            Some(bytes) => Ok(bytes.len() as u64),
+            None => Ok(self.stat(id)?.size),
+        }
+    }
+
     /// Reads from a file. One that is generated stays as it was first read, until another takes its place.
     pub(super) fn read(&self, id: HostId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         if self.kind(id)? == FileType::Directory {
             return Err(FsError::IsDirectory);
         }
-        let kept = self.table().generated.iter().find(|(known, _)| *known == id).map(|(_, bytes)| Arc::clone(bytes));
-        let bytes = match kept {
-            Some(bytes) => Some(bytes),
-            None => self.generate(id)?.inspect(|bytes| self.table().keep_generated(id, bytes)),
-        };
-        match bytes {
+        match self.generated(id)? {
             Some(bytes) => Ok(copy_from(&bytes, offset, buffer)),
             None => Ok(self.files(id)?.read(&self.relative(id)?, offset, buffer)?.min(buffer.len())),
         }

@@ -42,6 +42,11 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
         FileType::Directory
     }
 
+    /// The database that it is made of, if it is.
+    fn as_database(&self) -> Option<&DatabaseSource> {
+        None
+    }
+
     /// Opens it for one view, which sees one state of it as far as the source can tell states apart.
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError>;
 }
@@ -127,11 +132,11 @@ pub(crate) struct SourceContext {
 
 /// What sources of a view complained about, for the person who reads the command's output.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Complaints(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Complaints(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Complaints {
-    /// All of them so far, each a line.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    /// All of them so far: paths and reasons.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -164,11 +169,11 @@ impl SourceContext {
 
     /// Keeps a complaint about a path of the source for the command's standard error.
     pub(crate) fn complain(&self, path: &str, message: &str) {
-        let mut line = format!("{}: {}", self.full_path(path), message.trim_end());
-        line.truncate(line.floor_char_boundary(COMPLAINT_BYTES));
+        let mut message = message.trim_end().to_owned();
+        message.truncate(message.floor_char_boundary(COMPLAINT_BYTES));
         let mut complaints = self.complaints.0.lock().unwrap_or_else(PoisonError::into_inner);
         if complaints.len() < COMPLAINTS_MAX {
-            complaints.push(line);
+            complaints.push((self.full_path(path), message));
         }
     }
 
@@ -256,8 +261,9 @@ mod tests {
         let context = SourceContext::new(&Patience::default(), "/m", &complaints);
         context.complain("a/b", "it broke\n");
         (0..100).for_each(|_| context.complain("", &"é".repeat(10_000)));
-        let lines = complaints.lines();
-        assert_eq!((lines[0].as_str(), lines.len()), ("/m/a/b: it broke", COMPLAINTS_MAX));
-        assert!(lines.iter().all(|line| line.len() <= COMPLAINT_BYTES));
+        let all = complaints.all();
+        assert_eq!(all[0], ("/m/a/b".to_owned(), "it broke".to_owned()));
+        assert_eq!(all.len(), COMPLAINTS_MAX);
+        assert!(all.iter().all(|(_, message)| message.len() <= COMPLAINT_BYTES));
     }
 }

@@ -124,6 +124,19 @@ impl<R: Rows> View<R> {
         done.unwrap_or_else(|| Err(sqlite_fs::Error::Busy.into()))
     }
 
+    /// What sources complained about: paths and reasons.
+    pub(crate) fn complaints(&self) -> Vec<(String, String)> {
+        self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
+    }
+
+    /// An error of this view with the reason of the source that is behind it.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match (error.fs_error(), self.complaints().pop()) {
+            (Some(source), Some((path, reason))) => Error::Source { path, reason, source },
+            _ => error,
+        }
+    }
+
     /// The lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
@@ -277,11 +290,6 @@ impl View<Transaction> {
         Ok(Self { principal: Principal::Embedder, ..self })
     }
 
-    /// What sources complained about, each a line.
-    pub(crate) fn complaints(&self) -> Vec<String> {
-        self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
-    }
-
     /// What overlays did so far.
     pub(crate) fn overlay_changes(&self) -> OverlayChanges {
         let changes = self.mounts.as_ref().map(|mounts| mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -395,6 +403,13 @@ impl<R: Rows> Volume for View<R> {
     fn stat(&self, node: Node) -> Result<sqlite_fs::Stat, FsError> {
         let Stat { ino, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, .. } = self.attributes(node)?;
         Ok(sqlite_fs::Stat { ino, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime })
+    }
+
+    fn size(&self, file: Node) -> Result<u64, FsError> {
+        match self.current(file) {
+            Node::Host(id) => self.mounts()?.size(id),
+            _ => Ok(self.stat(file)?.size),
+        }
     }
 
     fn read(&self, file: Node, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {

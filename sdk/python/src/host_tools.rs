@@ -20,7 +20,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 
 /// A tool that calls a function of Python, for the sandbox of this number.
 pub(crate) fn tool(py: Python<'_>, (name, description, schema, function): &ToolParts, sandbox: u64) -> Tool {
-    ANY.store(true, Ordering::Relaxed);
+    note_functions();
     let function = function.clone_ref(py);
     Tool::with_context(name.clone(), description.clone(), schema.clone(), move |arguments, context| {
         // Nobody waits for a tool once the interpreter is at its end.
@@ -84,7 +84,8 @@ impl ToolScope {
 }
 
 fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, context: &ToolContext) -> Result<Value, String> {
-    let text = called(py, function, arguments, sandbox, context).map_err(|error| {
+    let answer = called(py, function, (&arguments.to_string(),), sandbox, context);
+    let text = answer.and_then(|answer| answer.extract::<String>(py)).map_err(|error| {
         // The guest reads the exception's own words, without its trace.
         let said = error.value(py).to_string();
         if said.is_empty() { error.get_type(py).to_string() } else { said }
@@ -92,8 +93,20 @@ fn call(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, c
     serde_json::from_str(&text).map_err(|error| format!("the tool did not answer with JSON: {error}"))
 }
 
-fn called(py: Python<'_>, function: &Py<PyAny>, arguments: &Value, sandbox: u64, context: &ToolContext) -> PyResult<String> {
-    within(py, sandbox, context, |scope| function.call1(py, (arguments.to_string(), scope)))?.extract(py)
+/// Notes that functions of Python can be called while a command runs.
+pub(crate) fn note_functions() {
+    ANY.store(true, Ordering::Relaxed);
+}
+
+/// Calls a function with one argument and the call that it works for.
+pub(crate) fn called(
+    py: Python<'_>,
+    function: &Py<PyAny>,
+    (argument,): (&str,),
+    sandbox: u64,
+    context: &ToolContext,
+) -> PyResult<Py<PyAny>> {
+    within(py, sandbox, context, |scope| function.call1(py, (argument, scope)))
 }
 
 /// Calls a function for a call of the sandbox: meanwhile its code is known to be inside.
@@ -103,7 +116,7 @@ pub(crate) fn within(
     context: &ToolContext,
     function: impl FnOnce(&Py<ToolScope>) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    ANY.store(true, Ordering::Relaxed);
+    note_functions();
     let scope = Py::new(py, ToolScope { sandbox, context: context.clone(), pause: Mutex::new(None) })?;
     let current = current(py)?;
     let token = current.call_method1("set", (&scope,))?;

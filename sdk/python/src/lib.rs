@@ -23,6 +23,7 @@ mod files;
 mod fork;
 mod gate;
 mod host_tools;
+mod mounts;
 mod operation;
 mod packages;
 mod running;
@@ -57,6 +58,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::file_call, module)?)?;
     module.add_function(wrap_pyfunction!(files::seed, module)?)?;
     module.add_function(wrap_pyfunction!(gate::shut_gate, module)?)?;
+    module.add_function(wrap_pyfunction!(mounts::mount_function, module)?)?;
+    module.add_function(wrap_pyfunction!(mounts::unmount, module)?)?;
     module.add_function(wrap_pyfunction!(operation::actions, module)?)?;
     module.add_function(wrap_pyfunction!(operation::schema_complaint, module)?)?;
     module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;

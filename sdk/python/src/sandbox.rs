@@ -9,12 +9,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Content, Error, GitImport, HistoryFilter, Limits, Mount, Preset, Sandbox};
+use runtime::{Command, Content, Error, GitImport, HistoryFilter, Limits, Preset, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
+use crate::mounts::MountParts;
 use crate::operation::{Done, act, json};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
@@ -24,12 +25,9 @@ use crate::{errors, fork};
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
 pub(crate) struct NativeSandbox {
-    open: Mutex<Option<Sandbox>>,
+    pub(crate) open: Mutex<Option<Sandbox>>,
     pub(crate) about: About,
 }
-
-/// A directory of this machine: where it is, where it is seen, whether it can be changed there, whether it may be a sensitive one.
-type MountParts = (PathBuf, String, bool, bool);
 
 impl NativeSandbox {
     pub(crate) fn new(sandbox: Sandbox, about: About) -> Self {
@@ -135,7 +133,7 @@ fn command(
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -154,6 +152,7 @@ impl NativeSandbox {
         wait: Option<f64>,
         limits: Option<String>,
         own: Option<OwnParts>,
+        base: Option<PathBuf>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
         let (modules, commands) = own.unwrap_or_default();
@@ -197,9 +196,11 @@ impl NativeSandbox {
             for (name, value) in env {
                 builder = builder.env(name, value);
             }
-            for (host, guest, overlay, allow_sensitive) in mounts {
-                let mount = if overlay { Mount::overlay(host, guest) } else { Mount::read_only(host, guest) };
-                builder = builder.mount(if allow_sensitive { mount.allow_sensitive() } else { mount });
+            if let Some(base) = base {
+                builder = builder.base(base);
+            }
+            for mount in mounts {
+                builder = builder.mount(mount.mount()?);
             }
             for tool in about.tools() {
                 builder = builder.tool(tool);

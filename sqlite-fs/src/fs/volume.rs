@@ -15,6 +15,11 @@ pub trait Volume: Tree<Node: Eq + Hash> {
     /// The attributes of a node.
     fn stat(&self, node: Self::Node) -> Result<Stat, FsError>;
 
+    /// The size of a file that is about to be read. A tree that generates contents knows it no earlier.
+    fn size(&self, file: Self::Node) -> Result<u64, FsError> {
+        Ok(self.stat(file)?.size)
+    }
+
     /// Reads from `offset`.
     fn read(&self, file: Self::Node, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
 

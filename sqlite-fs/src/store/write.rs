@@ -269,6 +269,13 @@ pub(crate) fn hide(connection: &Connection, past: &Past, path: &str, parent: &st
     Ok(())
 }
 
+/// Shows a path again.
+pub(crate) fn show(connection: &Connection, past: &Past, path: &str) -> Result<()> {
+    past.whiteout(connection, path)?;
+    connection.prepare_cached("DELETE FROM fs_whiteout WHERE path=?1")?.execute([path])?;
+    Ok(())
+}
+
 pub(crate) fn put_key(connection: &Connection, past: &Past, key: &str, json: &str, seconds: i64) -> Result<()> {
     past.key(connection, key)?;
     connection

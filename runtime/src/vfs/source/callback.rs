@@ -153,6 +153,11 @@ impl Provider {
         Self::new(FileType::File, move |context| generate(context).map(ProvidedNode::file))
     }
 
+    /// A file, as a [`ProvidedNode`] that must be one.
+    pub fn file_node(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
+        Self::new(FileType::File, generate)
+    }
+
     /// A directory. The function is called once for a command, and again whenever the directory itself is listed.
     pub fn directory(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::Directory, generate)
@@ -356,7 +361,7 @@ impl SourceFiles for CallbackFiles {
                 Found::Generated(provider) => (provider.kind, self.source.sizes().get(path).copied().unwrap_or(0)),
             },
         };
-        let mode = if kind == FileType::Directory { 0o555 } else { 0o444 };
+        let mode = if kind == FileType::Directory { 0o755 } else { 0o644 };
         Ok(SourceStat { kind, mode, size, atime: 0, mtime: 0, ctime: 0 })
     }
 
@@ -443,7 +448,7 @@ mod tests {
             let (files, complaints) = open(provider);
             let failed =
                 if files.stat("").unwrap().kind == FileType::File { files.generate("").err() } else { files.list("").err() };
-            assert_eq!((failed, complaints.lines()), (Some(FsError::Io), vec![format!("/m: {reason}")]));
+            assert_eq!((failed, complaints.all()), (Some(FsError::Io), vec![("/m".to_owned(), reason.to_owned())]));
         };
         for name in ["", ".", "..", "a/b", "a\0b", "../x"] {
             let provider = Provider::directory(move |_| Ok(ProvidedNode::directory([(name, ProvidedNode::file(""))])));

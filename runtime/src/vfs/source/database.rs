@@ -20,28 +20,52 @@ const STEP: usize = 1024;
 /// The files of a database: at a version, or as they are when a view first looks.
 pub(crate) struct DatabaseSource {
     database: Database,
-    version: Option<i64>,
+    version: Mutex<Option<i64>>,
 }
 
 impl DatabaseSource {
     pub(crate) fn new(database: Database, version: Option<i64>) -> Self {
-        Self { database, version }
+        Self { database, version: Mutex::new(version) }
+    }
+
+    /// The same, moved by itself.
+    pub(crate) fn for_another(&self) -> Self {
+        Self::new(self.database.clone(), self.version())
+    }
+
+    /// The database.
+    pub(crate) fn base(&self) -> &Database {
+        &self.database
+    }
+
+    /// The version that is shown; `None`: always the newest.
+    pub(crate) fn version(&self) -> Option<i64> {
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows another version from the next view on.
+    pub(crate) fn move_to(&self, version: i64) {
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
     }
 }
 
 impl fmt::Debug for DatabaseSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatabaseSource").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("DatabaseSource").field("version", &self.version()).finish_non_exhaustive()
     }
 }
 
 impl Source for DatabaseSource {
     fn kind(&self) -> &'static str {
-        if self.version.is_some() { "past" } else { "database" }
+        if self.version().is_some() { "past" } else { "database" }
+    }
+
+    fn as_database(&self) -> Option<&DatabaseSource> {
+        Some(self)
     }
 
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
-        let reader = match self.version {
+        let reader = match self.version() {
             None => self.database.reader(),
             Some(version) => self.database.reader_at(version),
         };

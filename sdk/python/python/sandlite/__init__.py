@@ -44,9 +44,11 @@ if _TYPE_CHECKING:
         Match,
         Refusal,
         TreeCopy,
+        Updated,
         Version,
         Written,
     )
+    from ._providers import NodeContext, NodeView, ProvidedNode
 
 # The compiled guests of this package.
 _native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
@@ -68,9 +70,12 @@ def __getattr__(name: str) -> _Any:
     # Types that only those who name them need.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import _records
+    if name in ("NodeContext", "NodeView", "ProvidedNode"):
+        from . import _providers as found
+    else:
+        from . import _records as found  # type: ignore[no-redef]
 
-    value = globals()[name] = getattr(_records, name)
+    value = globals()[name] = getattr(found, name)
     return value
 
 
@@ -106,9 +111,12 @@ __all__ = [
     "LimitError",
     "Match",
     "Mount",
+    "NodeContext",
+    "NodeView",
     "Package",
     "PackageError",
     "Process",
+    "ProvidedNode",
     "Refusal",
     "Result",
     "Sandbox",
@@ -119,6 +127,7 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "TreeCopy",
+    "Updated",
     "Usage",
     "Version",
     "Written",

@@ -15,6 +15,7 @@ from ._process import AsyncOnOutput, AsyncProcess, AsyncStream
 from ._results import Result
 
 if TYPE_CHECKING:
+    from ._providers import DirectoryProvider, FileProvider
     import asyncio
 
     from ._records import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Info,
         Match,
         TreeCopy,
+        Updated,
         Version,
     )
 
@@ -386,6 +388,7 @@ class AsyncSandbox:
         limits: Optional[LimitsLike] = None,
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
+        base: Optional[HostPath] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -396,6 +399,7 @@ class AsyncSandbox:
             "limits": limits,
             "programs": programs,
             "commands": commands,
+            "base": base,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -1154,6 +1158,71 @@ class AsyncSandbox:
         1
         """
         return await _finish(_calls.restore(self._native, str(version), paths, dry_run))
+
+    async def mount_file(self, path: str, function: FileProvider) -> None:
+        """Shows a file that ``function`` generates each time somebody opens it: it gets a :class:`NodeContext` and returns text or bytes.
+
+        Programs read it as any other file and cannot change it. An exception is an input/output error for whoever reads; its message is on
+        the command's standard error. An ``async`` function runs in this loop. The function must not change this sandbox.
+
+        >>> await box.mount_file("/srv/greeting", lambda context: f"hello from {context.path}\\n")
+        >>> (await box.bash("cat /srv/greeting")).stdout
+        'hello from /srv/greeting\\n'
+        """
+        await self._mount(path, function, False, False)
+
+    async def mount_directory(self, path: str, function: DirectoryProvider, *, overlay: bool = False) -> None:
+        """Shows a directory that ``function`` generates, once for a command and again whenever the directory is listed.
+
+        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and functions are files
+        that are generated when somebody opens them. With ``overlay=True`` programs can change it, and the changes are the sandbox's.
+
+        >>> await box.mount_directory("/srv/users", lambda: {"ada": "1815\\n", "old": {"bob": b"1900\\n"}})
+        >>> (await box.bash("ls /srv/users; cat /srv/users/old/bob")).stdout
+        'ada\\nold\\n1900\\n'
+        """
+        await self._mount(path, function, True, overlay)
+
+    async def _mount(self, path: str, function: Any, is_directory: bool, overlay: bool) -> None:
+        import asyncio
+        import weakref
+
+        from ._providers import native
+
+        # The native half keeps the function, which must not keep the native half.
+        this = weakref.ref(self)
+
+        def sandbox() -> native_half.Sandbox:
+            alive = this()
+            if alive is None:
+                raise RuntimeError("the sandbox is closed")
+            return alive._native
+
+        called = native(function, is_directory, sandbox, asyncio.get_running_loop())
+        await _finish(_calls.mount_function(self._native, path, called, is_directory, overlay))
+
+    async def unmount(self, path: str) -> bool:
+        """Ends a mount, and returns whether there was one. What was changed in an overlay stays.
+
+        >>> await box.mount_file("/srv/now", lambda: "now")
+        >>> await box.unmount("/srv/now")
+        True
+        """
+        return await _finish(_calls.unmount(self._native, path))
+
+    async def update(self, path: str = "/", to: Optional[Union[str, int]] = None, *, keep: Optional[str] = None) -> Updated:
+        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, and keeps this sandbox's changes.
+
+        Where both sides have changed a path, ``keep="ours"`` or ``keep="theirs"`` decides; without it an exception names those paths, and
+        nothing is changed.
+
+        >>> async with AsyncSandbox(db="base.db", files={"/plan": "A"}) as base:
+        ...     pass
+        >>> async with AsyncSandbox(base="base.db") as other:
+        ...     (await other.update()).changes
+        0
+        """
+        return await _finish(_calls.update(self._native, path, None if to is None else str(to), keep))
 
     async def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
         """Names the present version.

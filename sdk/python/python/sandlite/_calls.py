@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Info,
         Match,
         TreeCopy,
+        Updated,
         Version,
         Written,
     )
@@ -53,16 +54,14 @@ class Mount:
     allow_sensitive: bool = False
 
 
-#: A mount, or ``"HOST:GUEST"``, ``"HOST:GUEST:ro"``, ``"HOST:GUEST:overlay"`` as the command line has it.
+#: A mount, or as the command line has it: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each with ``:ro`` or
+#: ``:overlay`` after it.
 MountLike = Union[Mount, str]
 
 
-def _mount(given: MountLike) -> "tuple[str, str, bool, bool]":
+def _mount(given: MountLike) -> "Union[str, tuple[str, str, bool, bool]]":
     if isinstance(given, str):
-        whole, _, mode = given.rpartition(":")
-        whole, mode = (whole, mode) if mode in ("ro", "overlay") else (given, "ro")
-        host, _, guest = whole.rpartition(":")
-        given = Mount(host, guest, mode)
+        return given
     if given.mode not in ("ro", "overlay"):
         raise ValueError(f"a mount is `ro` or `overlay`, not `{given.mode}`")
     return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
@@ -132,10 +131,11 @@ class Opening:
         limits: Optional[LimitsLike] = None,
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
+        base: Optional[HostPath] = None,
     ) -> None:
         self._temporary: Optional[str] = None
         own = own_parts(programs, commands, loop)
-        self._more = (read_only, wait, None if limits is None else _limits(preset, limits), own)
+        self._more = (read_only, wait, None if limits is None else _limits(preset, limits), own, base)
         mounted = [_mount(mount) for mount in mounts or ()]
         offered = parts(tools, timed(approve, approve_timeout), loop)
         path = snapshot
@@ -412,6 +412,23 @@ def undo(box: _native.Sandbox, runs: int, dry_run: bool) -> Call[Diff]:
 
 def restore(box: _native.Sandbox, version: str, paths: Sequence[str], dry_run: bool) -> Call[Diff]:
     return _act(box, "restore", {"version": str(version), "paths": list(paths), "dry_run": dry_run}, _diff)
+
+
+def update(box: _native.Sandbox, path: str, to: Optional[str], keep: Optional[str]) -> Call[Updated]:
+    def read(answer: Any) -> Updated:
+        return _results.Updated(answer["path"], answer["from"], answer["to"], answer["changes"], answer["conflicts"])
+
+    return _act(box, "update", {"path": path, "to": None if to is None else str(to), "keep": keep}, read)
+
+
+def mount_function(
+    box: _native.Sandbox, path: str, function: Callable[..., Any], is_directory: bool, overlay: bool
+) -> Call[None]:
+    return Call(lambda done: _native.mount_function(box, path, function, is_directory, overlay, done), _same)
+
+
+def unmount(box: _native.Sandbox, path: str) -> Call[bool]:
+    return Call(lambda done: _native.unmount(box, path, done), _same)
 
 
 def _diff(answer: Any) -> Diff:

@@ -85,7 +85,7 @@ class Sandbox:
         cwd: str,
         preset: str,
         env: dict[str, str],
-        mounts: list[tuple[str, str, bool, bool]],
+        mounts: list[str | tuple[str, str, bool, bool]],
         tools: list[ToolParts],
         root_alias: str | None,
         python: str,
@@ -94,6 +94,7 @@ class Sandbox:
         wait: float | None = None,
         limits: str | None = None,
         own: Any = None,
+        base: str | os.PathLike[str] | None = None,
     ) -> Any: ...
     def run(
         self,
@@ -167,3 +168,8 @@ class Sandbox:
     @property
     def closed(self) -> bool: ...
     def close(self) -> None: ...
+
+def mount_function(
+    sandbox: Sandbox, path: str, function: Any, is_directory: bool, overlay: bool, done: Done | None = None
+) -> Any: ...
+def unmount(sandbox: Sandbox, path: str, done: Done | None = None) -> Any: ...

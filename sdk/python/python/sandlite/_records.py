@@ -342,6 +342,20 @@ class Applied:
 
 
 @dataclass(frozen=True)
+class Updated:
+    """What :meth:`Sandbox.update` did."""
+
+    path: str
+    #: The versions of the base before and after, such as ``v3``.
+    was: str
+    now: str
+    #: How many files, links and removed paths are the sandbox's own.
+    changes: int
+    #: Paths that both sides had changed.
+    conflicts: list[str]
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A name for a version."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._records import Match as Match
     from ._records import Refusal as Refusal
     from ._records import TreeCopy as TreeCopy
+    from ._records import Updated as Updated
     from ._records import Version as Version
     from ._records import Written as Written
     from ._records import file_stat as file_stat

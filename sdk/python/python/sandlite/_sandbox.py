@@ -14,6 +14,7 @@ from ._process import OnOutput, Process, Stream
 from ._results import Result
 
 if TYPE_CHECKING:
+    from ._providers import DirectoryProvider, FileProvider
     from ._records import (
         Answer,
         Applied,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         Info,
         Match,
         TreeCopy,
+        Updated,
         Version,
     )
 
@@ -329,7 +331,9 @@ class Sandbox:
     ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. ``limits`` sets single limits in its place, also
     wider ones: ``{"wall": "5 min", "memory": "2 GB"}``, or a file such as ``--preset`` of the command takes. Commands see no network, nothing of this machine's
     environment beyond ``env``, and no directory of this machine beyond ``mounts`` (``"./src:/src"``, or a :class:`Mount`), which are never
-    written to. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
+    written to. A mount can also be another sandbox's database (``"db:base.db:/base"``) or a past version (``"at:HEAD~1:/before"``). ``base``
+    lays the sandbox over the whole tree of another one (``"base.db"``, ``"base.db@v3"``), which is only read and can be shared by many;
+    :meth:`update` moves it onto a newer version. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
     ``sandlite guests add python-sci`` has installed it.
 
     ``tools`` are functions that programs in the sandbox may call. ``approve`` decides about each call: it gets a :class:`ToolCall` and
@@ -365,6 +369,7 @@ class Sandbox:
         limits: Optional[LimitsLike] = None,
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
+        base: Optional[HostPath] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -383,6 +388,7 @@ class Sandbox:
             limits=limits,
             programs=programs,
             commands=commands,
+            base=base,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -1121,6 +1127,70 @@ class Sandbox:
         1
         """
         return _finish(_calls.restore(self._native, str(version), paths, dry_run))
+
+    def mount_file(self, path: str, function: FileProvider) -> None:
+        """Shows a file that ``function`` generates each time somebody opens it: it gets a :class:`NodeContext` and returns text or bytes.
+
+        Programs read it as any other file and cannot change it. An exception is an input/output error for whoever reads; its message is on
+        the command's standard error. The function must not change this sandbox.
+
+        >>> box.mount_file("/srv/greeting", lambda context: f"hello from {context.path}\\n")
+        >>> (box.bash("cat /srv/greeting")).stdout
+        'hello from /srv/greeting\\n'
+        """
+        self._mount(path, function, False, False)
+
+    def mount_directory(self, path: str, function: DirectoryProvider, *, overlay: bool = False) -> None:
+        """Shows a directory that ``function`` generates, once for a command and again whenever the directory is listed.
+
+        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and functions are files
+        that are generated when somebody opens them. With ``overlay=True`` programs can change it, and the changes are the sandbox's.
+
+        >>> box.mount_directory("/srv/users", lambda: {"ada": "1815\\n", "old": {"bob": b"1900\\n"}})
+        >>> (box.bash("ls /srv/users; cat /srv/users/old/bob")).stdout
+        'ada\\nold\\n1900\\n'
+        """
+        self._mount(path, function, True, overlay)
+
+    def _mount(self, path: str, function: Any, is_directory: bool, overlay: bool) -> None:
+        import weakref
+
+        from ._providers import native
+
+        # The native half keeps the function, which must not keep the native half.
+        this = weakref.ref(self)
+
+        def sandbox() -> _native.Sandbox:
+            alive = this()
+            if alive is None:
+                raise RuntimeError("the sandbox is closed")
+            return alive._native
+
+        called = native(function, is_directory, sandbox, None)
+        _finish(_calls.mount_function(self._native, path, called, is_directory, overlay))
+
+    def unmount(self, path: str) -> bool:
+        """Ends a mount, and returns whether there was one. What was changed in an overlay stays.
+
+        >>> box.mount_file("/srv/now", lambda: "now")
+        >>> box.unmount("/srv/now")
+        True
+        """
+        return _finish(_calls.unmount(self._native, path))
+
+    def update(self, path: str = "/", to: Optional[Union[str, int]] = None, *, keep: Optional[str] = None) -> Updated:
+        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, and keeps this sandbox's changes.
+
+        Where both sides have changed a path, ``keep="ours"`` or ``keep="theirs"`` decides; without it an exception names those paths, and
+        nothing is changed.
+
+        >>> with Sandbox(db="base.db", files={"/plan": "A"}) as base:
+        ...     pass
+        >>> with Sandbox(base="base.db") as other:
+        ...     (other.update()).changes
+        0
+        """
+        return _finish(_calls.update(self._native, path, None if to is None else str(to), keep))
 
     def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
         """Names the present version.

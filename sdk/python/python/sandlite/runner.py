@@ -20,7 +20,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Generator, Iterator,
 
 from . import _native, _toolkit
 from ._async import AsyncSandbox
-from ._providers import AnthropicProvider, OpenAIProvider, Provider, Reply, Request, ScriptedProvider, ToolSpec, call
+from ._models import AnthropicProvider, OpenAIProvider, Provider, Reply, Request, ScriptedProvider, ToolSpec, call
 from ._records import Answer
 from ._sandbox import Sandbox
 from .errors import SandliteError

@@ -1,0 +1,117 @@
+//! Mounts as Python gives them, and functions of Python behind files and directories of the sandbox.
+
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use runtime::{Error, Mount, NodeContext, ProvidedNode, Provider, Sandbox};
+
+use crate::operation::Done;
+use crate::sandbox::NativeSandbox;
+use crate::{gate, host_tools};
+
+/// A mount in the words of the command line, or a directory of this machine: where it is, where it is seen, whether it can be changed
+/// there, whether it may be a sensitive one.
+#[derive(FromPyObject)]
+pub(crate) enum MountParts {
+    Words(String),
+    Parts((PathBuf, String, bool, bool)),
+}
+
+impl MountParts {
+    pub(crate) fn mount(self) -> Result<Mount, Error> {
+        match self {
+            Self::Words(text) => Mount::parse(&text).map_err(|error| Error::Invalid(format!("invalid mount `{text}`: {error}"))),
+            Self::Parts((host, guest, overlay, allow_sensitive)) => {
+                let mount = if overlay { Mount::overlay(host, guest) } else { Mount::read_only(host, guest) };
+                Ok(if allow_sensitive { mount.allow_sensitive() } else { mount })
+            }
+        }
+    }
+}
+
+impl NativeSandbox {
+    // Works with another sandbox from now on, unless it is closed.
+    fn put(&self, sandbox: Sandbox) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_some() {
+            *open = Some(sandbox);
+        }
+    }
+}
+
+/// Mounts a function of Python from now on.
+#[pyfunction]
+#[pyo3(signature = (sandbox, path, function, is_directory, overlay, done=None))]
+pub(crate) fn mount_function(
+    py: Python<'_>,
+    sandbox: Py<NativeSandbox>,
+    path: String,
+    function: Py<PyAny>,
+    is_directory: bool,
+    overlay: bool,
+    done: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let mount = Mount::dynamic(path, provider(function, is_directory, sandbox.get().about.number));
+    let mount = if overlay { mount.writable() } else { mount };
+    let place = sandbox.clone_ref(py);
+    sandbox.get().change(py, done, move |sandbox| {
+        place.get().put(sandbox.with_mount(mount)?);
+        Ok(Done::Nothing)
+    })
+}
+
+/// Ends a mount; false if there is none at the path.
+#[pyfunction]
+#[pyo3(signature = (sandbox, path, done=None))]
+pub(crate) fn unmount(py: Python<'_>, sandbox: Py<NativeSandbox>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    let place = sandbox.clone_ref(py);
+    sandbox.get().change(py, done, move |sandbox| {
+        let without = sandbox.without_mount(&path)?;
+        let is_less = without.is_some();
+        if let Some(without) = without {
+            place.get().put(without);
+        }
+        Ok(Done::Flag(is_less))
+    })
+}
+
+/// Deepest directory that is converted; the library refuses less deep ones with a reason.
+const DEPTH_MAX: usize = 100;
+
+/// A file, or a directory, that a function of Python generates for the sandbox of this number. The function is called with the path and
+/// the call that it works for. A file is `bytes`; a directory is a `dict` of files, directories, and pairs of whether it is a directory
+/// and a function.
+pub(crate) fn provider(function: Py<PyAny>, is_directory: bool, sandbox: u64) -> Provider {
+    host_tools::note_functions();
+    let generate = move |context: &NodeContext| {
+        gate::with_python(|py| {
+            let returned = host_tools::called(py, &function, (context.path(),), sandbox, context.call());
+            returned.and_then(|node| convert(node.bind(py), sandbox, DEPTH_MAX)).map_err(|error| complaint(py, &error))
+        })
+        .unwrap_or_else(|| Err("the program is at its end".to_owned()))
+    };
+    if is_directory { Provider::directory(generate) } else { Provider::file_node(generate) }
+}
+
+fn convert(node: &Bound<'_, PyAny>, sandbox: u64, depth: usize) -> PyResult<ProvidedNode> {
+    if let Ok(bytes) = node.cast::<PyBytes>() {
+        return Ok(ProvidedNode::file(bytes.as_bytes()));
+    }
+    if let Ok(pair) = node.cast::<PyTuple>() {
+        let (is_directory, function): (bool, Py<PyAny>) = pair.extract()?;
+        return Ok(ProvidedNode::later(provider(function, is_directory, sandbox)));
+    }
+    let below = depth.checked_sub(1).ok_or_else(|| pyo3::exceptions::PyValueError::new_err("directories are nested too deep"))?;
+    let entries = node.cast::<PyDict>()?;
+    let converted = entries.iter().map(|(name, node)| Ok((name.extract::<String>()?, convert(&node, sandbox, below)?)));
+    Ok(ProvidedNode::directory(converted.collect::<PyResult<Vec<_>>>()?))
+}
+
+// The class and the words of an exception, without its trace.
+fn complaint(py: Python<'_>, error: &PyErr) -> String {
+    let class = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+    let said = error.value(py).to_string();
+    if said.is_empty() { class } else { format!("{class}: {said}") }
+}
