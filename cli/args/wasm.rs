@@ -69,6 +69,7 @@ impl Wasm {
             file: self.file.clone(),
             mount: self.mount.clone(),
             program: Vec::new(),
+            allow_host: Vec::new(),
             stdin: self.stdin.clone(),
             python: PythonKind::Core,
             timeout: self.timeout,

@@ -107,6 +107,7 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
             None => builder.installed_program(name),
         };
     }
+    builder = builder.allow_host(&options.allow_host);
     for mount in &options.mount {
         builder = builder.mount(mount.clone());
     }

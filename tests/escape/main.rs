@@ -1,6 +1,7 @@
 //! Hostile guests: one test per threat (`T-ISO-…`, `T-DOS-…`) of SECURITY.md, named by its id, and the exact edge of every
 //! limit under every preset. What needs a hand-written module is in `runtime/src/run/probes.rs`.
 
+mod bridge;
 mod edges;
 mod exhaustion;
 mod files_in_memory;

@@ -383,6 +383,7 @@ class AsyncSandbox:
         limits: Optional[LimitsLike] = None,
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
+        allow_host: Optional[Sequence[str]] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -393,6 +394,7 @@ class AsyncSandbox:
             "limits": limits,
             "programs": programs,
             "commands": commands,
+            "allow_host": allow_host,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
