@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::FileTimes;
+use std::io;
 use std::path::Path;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
@@ -54,10 +55,17 @@ struct Seen {
 }
 
 impl Lent {
-    /// Copies what a directory of the sandbox shows into an empty directory of the host.
-    pub(crate) fn lend(view: &View<Transaction>, guest: &str, host: &Path, limits: &Limits) -> Result<Self, Error> {
+    /// Copies what a directory of the sandbox shows into a new directory of the host, for somebody else if one is named.
+    pub(crate) fn lend(
+        view: &View<Transaction>,
+        guest: &str,
+        host: &Path,
+        limits: &Limits,
+        owner: Option<u32>,
+    ) -> Result<Self, Error> {
         let target = Target::open(host)?;
         let mut into = (String::new(), target.descend("")?);
+        give(&into.1, ".", owner).map_err(|source| target.failed("", source))?;
         view.fs().visit::<Error>(guest, |found| {
             if found.is_left_out {
                 return Ok(Step::Skip);
@@ -85,8 +93,9 @@ impl Lent {
                     let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
                     file.into_std().set_times(times).map_err(failed)?;
                 }
-                FileType::Fifo | FileType::Device => {}
+                FileType::Fifo | FileType::Device => return Ok(Step::Enter),
             }
+            give(&into.1, name, owner).map_err(failed)?;
             Ok(Step::Enter)
         })?;
         let (nodes, _) = look(&open(host)?, limits)?;
@@ -151,6 +160,22 @@ fn below(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
+fn give(dir: &Dir, name: &str, owner: Option<u32>) -> io::Result<()> {
+    let Some(owner) = owner else { return Ok(()) };
+    let (user, group) = (rustix::fs::Uid::from_raw(owner), rustix::fs::Gid::from_raw(owner));
+    Ok(rustix::fs::chownat(dir, name, Some(user), Some(group), rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+// Lets us read what the command has shut. Nothing of it is alive, so the name is still what it was seen to be: not a link.
+fn unlock(dir: &Dir, name: &str, seen: &Seen) -> io::Result<()> {
+    let needed = if seen.kind == FileType::Directory { 0o700 } else { 0o400 };
+    if seen.kind == FileType::Symlink || seen.mode & needed == needed {
+        return Ok(());
+    }
+    let mode = rustix::fs::Mode::from_raw_mode(seen.mode | needed);
+    Ok(rustix::fs::chmodat(dir, name, mode, rustix::fs::AtFlags::empty())?)
+}
+
 // Everything in the directory, and what is neither a file nor a directory nor a link.
 fn look(host: &HostDirectory, limits: &Limits) -> Result<(BTreeMap<String, Seen>, Vec<String>), Error> {
     let (mut nodes, mut skipped, mut bytes) = (BTreeMap::new(), Vec::new(), 0u64);
@@ -167,6 +192,7 @@ fn look(host: &HostDirectory, limits: &Limits) -> Result<(BTreeMap<String, Seen>
                 }
                 continue;
             };
+            unlock(&dir, &name, &seen).map_err(|_| unread(&path, FsError::Access))?;
             if seen.kind == FileType::Directory {
                 left.push(path.clone());
             }

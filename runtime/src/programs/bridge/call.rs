@@ -1,6 +1,7 @@
 //! One call of a host command: a tree is lent, the command runs in its jail with the process's standard streams, changes come back.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::chown;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -17,7 +18,7 @@ use sqlite_fs::Volume as _;
 use sqlite_fs::path::Last;
 
 use super::Bridge;
-use super::jail::{Jail, Prisoner};
+use super::jail::{Jail, Prisoner, owner};
 use crate::clock::{self, Moment};
 use crate::process::descriptor::OpenFile;
 use crate::process::wait::{Interruption, Waiters, block};
@@ -96,8 +97,11 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
     };
     let limits = state.job.meter.limits();
     let directory = tempfile::Builder::new().prefix("sandlite-lent-").tempdir().map_err(complaint)?;
+    if let Some(owner) = owner() {
+        chown(directory.path(), Some(owner), Some(owner)).map_err(complaint)?;
+    }
     let tree = directory.path().join("tree");
-    let lent = Lent::lend(&state.job.view, &asked.tree, &tree, limits).map_err(complaint)?;
+    let lent = Lent::lend(&state.job.view, &asked.tree, &tree, limits, owner()).map_err(complaint)?;
     state.check_alive().map_err(Stop::Process)?;
     let env: Vec<String> = state.env.iter().map(|variable| String::from_utf8_lossy(variable).into_owned()).collect();
     let left = state.job.meter.deadline().saturating_duration_since(clock::now());

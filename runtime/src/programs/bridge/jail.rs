@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{PipeReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -42,6 +43,14 @@ const GONE: Duration = Duration::from_secs(5);
 
 /// How long the trial may take.
 const TRIAL: Duration = Duration::from_secs(10);
+
+/// Who a command is on this machine where Sandlite itself runs as root: nobody else is. Limits do not hold root.
+const NOBODY: u32 = 62_137;
+
+/// Who owns the tree that a command is lent, if that is not us.
+pub(super) fn owner() -> Option<u32> {
+    rustix::process::geteuid().is_root().then_some(NOBODY)
+}
 
 /// What the jail is made of.
 #[derive(Debug)]
@@ -121,7 +130,10 @@ impl Tools {
     // Everything but the tree and the command. The jail has an environment of its own, and bubblewrap none.
     fn jail(&self) -> Command {
         let mut command = Command::new(&self.bubblewrap);
-        command.env_clear();
+        command.env_clear().current_dir("/");
+        if let Some(owner) = owner() {
+            command.uid(owner).gid(owner);
+        }
         command.args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandlite"]);
         command.args(["--uid", "1000", "--gid", "1000"]);
         for directory in SYSTEM {
