@@ -28,13 +28,13 @@ impl Bridge {
     /// Finds the programs and tries the jail.
     fn new(names: &[String]) -> Result<Self, Error> {
         let refused = |reason: String| Error::HostBridge { reason };
-        let jail = jail::Tools::find().map_err(refused)?;
         let mut programs = Vec::new();
         for name in names {
             check_name(name)?;
             let path = jail::find(name).map_err(|reason| refused(format!("cannot grant `{name}`: {reason}")))?;
             programs.push((name.clone(), path));
         }
+        let jail = jail::Tools::find().map_err(refused)?;
         jail.try_out().map_err(refused)?;
         Ok(Self { jail, programs })
     }
