@@ -143,7 +143,7 @@ pub(super) fn variable(text: &str) -> Result<(String, String), &'static str> {
     }
 }
 
-fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static str> {
+pub(super) fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static str> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     match (name, file) {
         ("", _) => Err("missing name"),

@@ -178,7 +178,13 @@ impl Sandbox {
             (None, Ok(status)) => status.into(),
             // Killed before it began.
             (None, Err(_)) if command.cancel.is_killed() => WaitStatus::Signaled(Signal::KILL).into(),
-            (None, Err(_)) => return Err(Error::Invalid(format!("`{}` cannot be started", command.program.name()))),
+            (None, Err(_)) => {
+                let name = match (command.program, command.args.first()) {
+                    (Program::Own, Some(name)) => name,
+                    (program, _) => program.name(),
+                };
+                return Err(Error::Invalid(format!("`{name}` cannot be started")));
+            }
         };
         let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.take(), stderr.take());
         let usage = meter.usage();
