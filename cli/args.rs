@@ -484,6 +484,9 @@ pub(crate) struct Mcp {
     /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
+    /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
+    #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = run::program)]
+    pub(crate) program: Vec<(String, Option<PathBuf>)>,
     /// Offer only these tools, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

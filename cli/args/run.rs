@@ -89,6 +89,9 @@ pub(crate) struct RunOptions {
     /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
+    /// Let the sandbox run these programs of this machine on copies of its directories, under bubblewrap: git,pytest
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
@@ -163,7 +166,7 @@ pub(super) fn variable(text: &str) -> Result<(String, String), &'static str> {
     }
 }
 
-fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static str> {
+pub(super) fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static str> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     match (name, file) {
         ("", _) => Err("missing name"),

@@ -69,6 +69,7 @@ impl Wasm {
             file: self.file.clone(),
             mounts: Mounts { mount: self.mount.clone(), base: None },
             program: Vec::new(),
+            allow_host: Vec::new(),
             stdin: self.stdin.clone(),
             python: PythonKind::Core,
             timeout: self.timeout,

@@ -76,7 +76,7 @@ fn add_program(file: &Path, name: Option<&str>, printer: &Printer) -> anyhow::Re
         printer.json(&json!({ "added": name, "bytes": wasm.len() }));
     } else {
         printer.line(&format!("added {name}: {}", time::size(wasm.len() as u64)));
-        printer.line(&format!("use it with `--program {name}`, such as `sandlite bash --program {name} -c '{name} --help'`"));
+        printer.line(&format!("use it with `--program {name}`, such as `sandlite bash --program {name} -c {name}`"));
     }
     Ok(Code::Success)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use runtime::{Host, Sandbox};
 use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
+use super::run::with_programs;
 use crate::args::{Global, Mcp};
 use crate::exit::Code;
 use crate::printer::Printer;
@@ -19,6 +20,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
     if let Some(path) = &database {
         builder = builder.database(path);
     }
+    builder = with_programs(builder, &args.program)?;
     let beside = database.map(|path| path.with_extension("snapshots"));
     let settings = Settings {
         snapshots: args.snapshots.clone().or(beside),

@@ -1,6 +1,6 @@
 //! What `bash` and `python` have in common: options of a run, output as it comes, the result.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use runtime::actions::Ran;
 use runtime::{Builder, Command, Output, Overrides, Sandbox, Stream};
@@ -101,13 +101,19 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     for (host, guest) in &options.file {
         builder = builder.file_from(guest, input::content(host)?);
     }
-    for (name, file) in &options.program {
-        builder = match file {
+    builder = with_programs(builder, &options.program)?;
+    builder = builder.allow_host(&options.allow_host);
+    Ok(options.mounts.give(builder))
+}
+
+/// The sandbox with these programs: installed, or modules of this machine.
+pub(crate) fn with_programs(builder: Builder, programs: &[(String, Option<PathBuf>)]) -> anyhow::Result<Builder> {
+    programs.iter().try_fold(builder, |builder, (name, file)| {
+        Ok(match file {
             Some(file) => builder.program(name, input::module(file)?),
             None => builder.installed_program(name),
-        };
-    }
-    Ok(options.mounts.give(builder))
+        })
+    })
 }
 
 /// The command as the options want it.

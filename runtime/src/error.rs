@@ -157,6 +157,12 @@ pub enum Error {
     /// A git repository cannot be read or written.
     #[error(transparent)]
     Git(#[from] git::Error),
+    /// No program of the host can be granted.
+    #[error("cannot grant host commands: {reason}")]
+    HostBridge {
+        /// Why.
+        reason: String,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
@@ -257,6 +263,9 @@ impl Error {
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
             Self::Program { name, reason } if reason.ends_with("not installed") => {
                 Some(format!("install it with `sandlite guests add FILE.wasm --as {name}`"))
+            }
+            Self::HostBridge { reason } if reason.starts_with("bubblewrap") => {
+                Some("install the package `bubblewrap`, and allow it to create user namespaces".to_owned())
             }
             Self::NotInstalled { guest } => Some(format!("`sandlite guests add {guest}` installs it")),
             Self::Sum { .. } => {

@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of how a program is found and started; `process/program.rs` and `process/run.rs` do.
 
+pub(crate) mod bridge;
 mod command;
 mod function;
 pub(crate) mod module;

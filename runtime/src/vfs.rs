@@ -10,6 +10,7 @@ mod change;
 pub(crate) mod content;
 mod directory;
 mod fixed;
+mod lend;
 #[cfg(test)]
 mod model;
 mod mounts;
@@ -26,6 +27,7 @@ pub use back::TreeMark;
 pub(crate) use back::bring_back;
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
+pub(crate) use lend::{Lent, bytes_below};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
 pub(crate) use source::{CallbackSource, DatabaseSource, GitTree, Patience, Source, is_generating};
 pub use source::{NodeContext, ProvidedNode, Provider};

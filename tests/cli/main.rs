@@ -27,7 +27,9 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { apply bash errors files git history input kv limits machine mounts pip presets python sessions snapshots trouble versions }
+transcripts! {
+    apply bash errors files git history input kv limits machine mounts pip presets programs python sessions snapshots trouble versions
+}
 
 #[test]
 fn every_transcript_is_replayed() {

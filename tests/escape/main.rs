@@ -2,6 +2,7 @@
 //! limit under every preset. What needs a hand-written module is in `runtime/src/run/probes.rs`.
 
 mod applied;
+mod bridge;
 mod edges;
 mod exhaustion;
 mod files_in_memory;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::bridge::{self, Bridge};
 use super::command::{self, Action};
 use crate::history;
 use crate::process::{Ended, Fault, State};
@@ -21,6 +22,13 @@ pub(crate) struct Function {
 pub(crate) enum Work {
     /// Calls a function of the embedding program.
     Command(Arc<Action>),
+    /// Runs a program of the host: this one, or the one that its arguments name.
+    Host {
+        /// What was granted.
+        bridge: Arc<Bridge>,
+        /// The program.
+        program: Option<String>,
+    },
 }
 
 impl Function {
@@ -41,6 +49,7 @@ impl Function {
             .map_err(|_| abi::Errno::IO)?;
         let (ended, result) = match &self.work {
             Work::Command(action) => command::run(state, &self.name, action),
+            Work::Host { bridge, program } => bridge::run(state, bridge, program.as_deref()),
         };
         let (result, error) = match &ended {
             Ended::Exit(code) => (merged(result, json!({ "exitCode": code })), None),
@@ -54,6 +63,7 @@ impl Function {
     fn kind(&self) -> &'static str {
         match self.work {
             Work::Command(_) => "command",
+            Work::Host { .. } => "host",
         }
     }
 }

@@ -180,7 +180,13 @@ impl Sandbox {
             (None, Ok(status)) => status.into(),
             // Killed before it began.
             (None, Err(_)) if command.cancel.is_killed() => WaitStatus::Signaled(Signal::KILL).into(),
-            (None, Err(_)) => return Err(Error::Invalid(format!("`{}` cannot be started", command.program.name()))),
+            (None, Err(_)) => {
+                let name = match (command.program, command.args.first()) {
+                    (Program::Own, Some(name)) => name,
+                    (program, _) => program.name(),
+                };
+                return Err(Error::Invalid(format!("`{name}` cannot be started")));
+            }
         };
         for (path, reason) in view.complaints() {
             let line = format!("sandlite: {path}: {reason}\n");

@@ -255,6 +255,24 @@ impl Builder {
         self
     }
 
+    /// Lets programs in the sandbox run these programs of this machine, each by its name or as `host [-p PATH] NAME …`. Off unless granted.
+    ///
+    /// A call is lent the current directory, or PATH: a private copy of it, in which the real program runs under bubblewrap, without a
+    /// network, without the caller's home and with limits of its own. What it changed is brought back as part of the run, and the call is in the
+    /// history. The program is native code, held by the kernel's namespaces alone: see SECURITY.md.
+    ///
+    /// ```no_run
+    /// # use sandlite_runtime::Sandbox;
+    /// let sandbox = Sandbox::builder().allow_host(["git"]).open()?;
+    /// assert!(sandbox.bash("mkdir repo && cd repo && git init -q && ls .git/HEAD")?.status.success());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn allow_host(mut self, programs: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.own.hosts.extend(programs.into_iter().map(Into::into));
+        self
+    }
+
     /// Ends the Python of a session ([`Sandbox::python_in`]) that has had no call for this long; ten minutes unless set.
     #[must_use]
     pub fn python_idle(mut self, idle: Duration) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Sandbox;
 use crate::host::{Host, Prepared};
-use crate::programs::{Function, Programs, Work};
+use crate::programs::{Function, Programs, Work, bridge};
 use crate::vfs::Scope;
 use crate::{CommandCall, Error};
 
@@ -18,6 +18,8 @@ pub(super) struct Own {
     pub(super) modules: Vec<(String, Option<Vec<u8>>)>,
     /// Functions of the embedding program.
     pub(super) commands: Vec<(String, Arc<Action>)>,
+    /// Programs of the host.
+    pub(super) hosts: Vec<String>,
 }
 
 impl Own {
@@ -31,6 +33,7 @@ impl Own {
         for (name, action) in self.commands {
             programs.add(&name, command(&name, action))?;
         }
+        bridge::grant(&self.hosts, &mut programs)?;
         Ok(programs)
     }
 }

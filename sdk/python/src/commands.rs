@@ -15,11 +15,15 @@ use crate::{errors, files, gate, host_tools};
 /// A name, and a function that is given the call and returns the exit status.
 pub(crate) type CommandParts = (String, Py<PyAny>);
 
-/// Modules by name (one without bytes is installed), and commands.
-pub(crate) type OwnParts = (Vec<(String, Option<Vec<u8>>)>, Vec<CommandParts>);
+/// Modules by name; one without bytes is installed.
+type Modules = Vec<(String, Option<Vec<u8>>)>;
+
+/// Modules, commands, and programs of the host.
+pub(crate) type OwnParts = (Modules, Vec<CommandParts>, Vec<String>);
 
 /// The sandbox with these programs.
-pub(crate) fn give(mut builder: Builder, modules: Vec<(String, Option<Vec<u8>>)>, about: &About) -> Builder {
+pub(crate) fn give(builder: Builder, (modules, hosts): (Modules, Vec<String>), about: &About) -> Builder {
+    let mut builder = builder.allow_host(hosts);
     for (name, module) in modules {
         builder = match module {
             Some(bytes) => builder.program(name, bytes),

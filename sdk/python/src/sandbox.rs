@@ -155,7 +155,7 @@ impl NativeSandbox {
         base: Option<PathBuf>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
-        let (modules, commands) = own.unwrap_or_default();
+        let (modules, commands, hosts) = own.unwrap_or_default();
         let limits = limits.map(|text| Limits::parse_custom(&text)).transpose();
         let limits = limits.map_err(|error| errors::raise(py, &error.into()))?;
         let wait = wait.map(Duration::try_from_secs_f64).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -205,7 +205,7 @@ impl NativeSandbox {
             for tool in about.tools() {
                 builder = builder.tool(tool);
             }
-            builder = commands::give(builder, modules, &about);
+            builder = commands::give(builder, (modules, hosts), &about);
             if read_only {
                 builder = builder.read_only();
             }

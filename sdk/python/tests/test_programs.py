@@ -141,3 +141,16 @@ def test_async_commands_run_in_the_loop_of_the_caller():
             assert (result.stdout, result.exit_code) == ("FIRST\nsecond\nfirst\n", 2)
 
     asyncio.run(main())
+
+
+def test_a_granted_program_of_the_host_works_on_a_copy():
+    try:
+        box = Sandbox(files={"/work/a": "a\n"}, cwd="/work", allow_host=["dash"])
+    except SandliteError as error:
+        pytest.skip(str(error))
+    with box:
+        assert box.bash("dash -c 'cat a; echo b > b; pwd'").stdout == "a\n/work\n"
+        assert box.read_file("b") == "b\n"
+        assert box.bash("host cat a").exit_code == 126
+    with pytest.raises(TypeError):
+        Sandbox(allow_host="git")

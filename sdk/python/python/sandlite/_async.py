@@ -389,6 +389,7 @@ class AsyncSandbox:
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
+        allow_host: Optional[Sequence[str]] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -400,6 +401,7 @@ class AsyncSandbox:
             "programs": programs,
             "commands": commands,
             "base": base,
+            "allow_host": allow_host,
         }
         self._opened: Optional[native_half.Sandbox] = None
 

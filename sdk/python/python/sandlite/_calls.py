@@ -132,9 +132,10 @@ class Opening:
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
+        allow_host: Optional[Sequence[str]] = None,
     ) -> None:
         self._temporary: Optional[str] = None
-        own = own_parts(programs, commands, loop)
+        own = own_parts(programs, commands, allow_host, loop)
         self._more = (read_only, wait, None if limits is None else _limits(preset, limits), own, base)
         mounted = [_mount(mount) for mount in mounts or ()]
         offered = parts(tools, timed(approve, approve_timeout), loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
 
 from ._host_tools import _awaited
 
@@ -184,11 +184,15 @@ def wrapped(function: CommandLike, loop: Optional["asyncio.AbstractEventLoop"] =
 def own_parts(
     programs: Optional[Mapping[str, ProgramLike]],
     commands: Optional[Mapping[str, CommandLike]],
+    allow_host: Optional[Sequence[str]],
     loop: Optional["asyncio.AbstractEventLoop"],
 ) -> Any:
     """The programs as the native half takes them."""
     modules = [(name, _module(program)) for name, program in (programs or {}).items()]
-    return modules, [(name, wrapped(function, loop)) for name, function in (commands or {}).items()]
+    if isinstance(allow_host, str):
+        raise TypeError("allow_host must be a list of names")
+    functions = [(name, wrapped(function, loop)) for name, function in (commands or {}).items()]
+    return modules, functions, list(allow_host or ())
 
 
 def _module(program: ProgramLike) -> Optional[bytes]:

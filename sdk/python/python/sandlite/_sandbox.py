@@ -343,7 +343,8 @@ class Sandbox:
 
     ``programs`` are modules for ``wasm32-wasip1`` that the sandbox has in ``/usr/local/bin``: bytes, a file of this machine, or ``None``
     for one that ``sandlite guests add`` installed. ``commands`` are functions that are programs there: each is given a
-    :class:`CommandCall` and returns its exit status; see :meth:`command`.
+    :class:`CommandCall` and returns its exit status; see :meth:`command`. ``allow_host`` names programs of this machine that the sandbox may
+    run, such as ``["git"]``: on a copy of the current directory, under bubblewrap, without a network; what they change is brought back.
 
     One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
     number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
@@ -370,6 +371,7 @@ class Sandbox:
         programs: Optional[Mapping[str, ProgramLike]] = None,
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
+        allow_host: Optional[Sequence[str]] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -389,6 +391,7 @@ class Sandbox:
             programs=programs,
             commands=commands,
             base=base,
+            allow_host=allow_host,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)

@@ -1,0 +1,229 @@
+//! The jail of a host command: bubblewrap with namespaces of its own, no network, no home, nothing to write but the tree it was lent.
+//!
+//! The system's programs and libraries are there to be read (`/usr`, `/opt`), and of `/etc` only what finds them. The command is native
+//! code: what holds it is the kernel, which is weaker than what holds a guest (SECURITY.md).
+
+use std::fs;
+use std::io::{PipeReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use presets::Limits;
+use rustix::io::FdFlags;
+
+use crate::clock;
+
+/// Directories that are shown for reading, if they are there.
+const SYSTEM: [&str; 2] = ["/usr", "/opt"];
+
+/// Directories that are links into `/usr` on most systems.
+const JOINED: [&str; 5] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+
+/// What of `/etc` is shown: where programs and libraries are.
+const ETC: [&str; 3] = ["/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf"];
+
+/// Where programs are looked for.
+const PATH: [&str; 5] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
+/// Variables of the caller that the jail sets itself.
+const OWN_VARIABLES: [&str; 4] = ["PATH", "HOME", "PWD", "TMPDIR"];
+
+/// Limits that the preset does not name: open files, and no core dumps.
+const OPEN_FILES: u32 = 1024;
+
+/// Sets limits and becomes the program. The words of the command line are arguments, never part of this text.
+const LIMITED: &str = "ulimit -c 0; ulimit -n \"$1\"; ulimit -t \"$2\"; ulimit -f \"$3\"; ulimit -d \"$4\"; \
+                       ulimit -u \"$5\" 2>/dev/null || ulimit -p \"$5\"; shift 5; exec \"$@\"";
+
+/// How long the jail may take to be gone once it was told to go.
+const GONE: Duration = Duration::from_secs(5);
+
+/// How long the trial may take.
+const TRIAL: Duration = Duration::from_secs(10);
+
+/// Who a command is on this machine where Sandlite itself runs as root: nobody else is. Limits do not hold root.
+const NOBODY: u32 = 62_137;
+
+/// Who owns the tree that a command is lent, if that is not us.
+pub(super) fn owner() -> Option<u32> {
+    rustix::process::geteuid().is_root().then_some(NOBODY)
+}
+
+/// What the jail is made of.
+#[derive(Debug)]
+pub(super) struct Tools {
+    bubblewrap: PathBuf,
+}
+
+/// What runs in a jail.
+pub(super) struct Prisoner<'a> {
+    /// The program.
+    pub(super) program: &'a Path,
+    /// Its arguments, without its name.
+    pub(super) args: &'a [String],
+    /// Its environment, as `NAME=value`.
+    pub(super) env: &'a [String],
+    /// The host directory that it may change.
+    pub(super) tree: &'a Path,
+    /// Where it sees that directory.
+    pub(super) place: &'a str,
+    /// The directory it starts in.
+    pub(super) cwd: &'a str,
+    /// What it may use.
+    pub(super) limits: &'a Limits,
+    /// Seconds that are left.
+    pub(super) seconds: u64,
+}
+
+/// A jail with somebody in it. Dropping it ends everything inside.
+pub(super) struct Jail {
+    child: Child,
+    init: Option<u32>,
+}
+
+/// Finds a program that the jail shows.
+pub(super) fn find(name: &str) -> Result<PathBuf, String> {
+    let found = PATH.iter().map(|directory| Path::new(directory).join(name)).find(|path| path.is_file());
+    let path = found.ok_or_else(|| format!("there is no `{name}` in {}", PATH.join(", ")))?;
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    if SYSTEM.iter().chain(&JOINED).any(|shown| real.starts_with(shown)) {
+        return Ok(path);
+    }
+    Err(format!("`{}` is not below {}", real.display(), SYSTEM.join(" or ")))
+}
+
+impl Tools {
+    /// Finds bubblewrap.
+    pub(super) fn find() -> Result<Self, String> {
+        let bubblewrap = find("bwrap").map_err(|_| "bubblewrap (`bwrap`) is not installed".to_owned())?;
+        Ok(Self { bubblewrap })
+    }
+
+    /// Checks that a jail can be made here.
+    pub(super) fn try_out(&self) -> Result<(), String> {
+        let mut command = self.jail();
+        command.args(["--", "/usr/bin/env", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        let until = clock::now() + TRIAL;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if clock::now() < until => thread::park_timeout(Duration::from_millis(1)),
+                _ => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err("bubblewrap does not work here: it does not end".to_owned());
+                }
+            }
+        };
+        if status.success() {
+            return Ok(());
+        }
+        let mut said = String::new();
+        let _ = child.stderr.take().map(|stderr| stderr.take(500).read_to_string(&mut said));
+        Err(format!("bubblewrap does not work here: {}", said.trim()))
+    }
+
+    // Everything but the tree and the command. The jail has an environment of its own, and bubblewrap none.
+    fn jail(&self) -> Command {
+        let mut command = Command::new(&self.bubblewrap);
+        command.env_clear().current_dir("/");
+        if let Some(owner) = owner() {
+            command.uid(owner).gid(owner);
+        }
+        command.args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandlite"]);
+        command.args(["--uid", "1000", "--gid", "1000"]);
+        for directory in SYSTEM {
+            command.args(["--ro-bind-try", directory, directory]);
+        }
+        for directory in JOINED {
+            match fs::read_link(directory) {
+                Ok(target) => command.arg("--symlink").arg(target).arg(directory),
+                Err(_) => command.args(["--ro-bind-try", directory, directory]),
+            };
+        }
+        for file in ETC {
+            command.args(["--ro-bind-try", file, file]);
+        }
+        command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/tmp/home", "--clearenv"]);
+        command.args(["--setenv", "PATH", &PATH.join(":"), "--setenv", "HOME", "/tmp/home", "--setenv", "TMPDIR", "/tmp"]);
+        command
+    }
+
+    /// Puts somebody into a jail.
+    pub(super) fn start(&self, prisoner: &Prisoner<'_>) -> Result<Jail, String> {
+        let mut command = self.jail();
+        for variable in prisoner.env {
+            if let Some((name, value)) = variable.split_once('=').filter(|(name, _)| !OWN_VARIABLES.contains(name)) {
+                command.args(["--setenv", name, value]);
+            }
+        }
+        let (mut info, sender) = std::io::pipe().map_err(|error| error.to_string())?;
+        rustix::io::fcntl_setfd(&sender, FdFlags::empty()).map_err(|error| error.to_string())?;
+        let sender_number = std::os::fd::AsRawFd::as_raw_fd(&sender).to_string();
+        command.arg("--bind").arg(prisoner.tree).arg(prisoner.place);
+        command.args(["--chdir", prisoner.cwd, "--info-fd", &sender_number, "--", "/bin/sh", "-c", LIMITED, "sh"]);
+        let limits = prisoner.limits;
+        // In units of 512 bytes and of 1 024.
+        let numbers = [
+            u64::from(OPEN_FILES),
+            prisoner.seconds.saturating_add(1),
+            limits.file.0 / 512,
+            limits.memory.0 / 1024,
+            u64::from(limits.processes),
+        ];
+        command.args(numbers.map(|number| number.to_string())).arg(prisoner.program).args(prisoner.args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        drop(sender);
+        let mut jail = Jail { child, init: None };
+        jail.init = first_process(&mut info);
+        Ok(jail)
+    }
+}
+
+// What bubblewrap says of the first process of the jail, as JSON.
+fn first_process(info: &mut PipeReader) -> Option<u32> {
+    let mut text = String::new();
+    info.take(4096).read_to_string(&mut text).ok()?;
+    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+    value.get("child-pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())
+}
+
+impl Jail {
+    /// The process that stands for it here.
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Ends everything inside, and returns whether it is gone.
+    pub(super) fn end(&mut self) -> bool {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let until = clock::now() + GONE;
+        // The first process of a jail ends when all others have.
+        while self.init.is_some_and(is_alive) {
+            if clock::now() >= until {
+                return false;
+            }
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        self.init.is_some()
+    }
+}
+
+impl Drop for Jail {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+// A process that has ended may wait for somebody to take note of it.
+fn is_alive(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned));
+    !matches!(state.as_deref(), None | Some("Z" | "X"))
+}

@@ -1,0 +1,278 @@
+//! A tree that is lent to a command of the host: copied into a private directory, and what the command changed there brought back.
+//!
+//! Whatever the command made of the directory is hostile (T-BRG-02). It is looked at when nothing of the command is alive any more, from
+//! an open directory and name by name; no link is followed, and nothing but files, directories and links is taken. Everything is
+//! measured before the first change is made.
+
+use std::collections::BTreeMap;
+use std::fs::FileTimes;
+use std::io;
+use std::path::Path;
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt, OpenOptions, OpenOptionsExt};
+use presets::Limits;
+use sqlite_fs::path::Tree as _;
+use sqlite_fs::{FileType, FsError, Step, Transaction, Volume as _};
+
+use super::View;
+use super::directory::{HostDirectory, component, read_at};
+use super::tree::{Target, empty_into, time, unread};
+use crate::Error;
+
+/// Copied at a time.
+const PIECE: usize = 256 << 10;
+
+/// Names of things left behind that are kept.
+const SKIPPED_MAX: usize = 100;
+
+/// What was lent.
+pub(crate) struct Lent {
+    guest: String,
+    nodes: BTreeMap<String, Seen>,
+}
+
+/// What was brought back.
+#[derive(Debug, Default)]
+pub(crate) struct Returned {
+    /// Files, directories and links that were written.
+    pub(crate) written: u64,
+    /// What was removed.
+    pub(crate) removed: u64,
+    /// What was left behind: devices, pipes, sockets, names that are not UTF-8.
+    pub(crate) skipped: Vec<String>,
+}
+
+/// What the host says of a file. Every change sets its ctime, which a program cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    kind: FileType,
+    mode: u32,
+    size: u64,
+    mtime: i64,
+    ctime: i64,
+    inode: u64,
+}
+
+impl Lent {
+    /// Copies what a directory of the sandbox shows into a new directory of the host, for somebody else if one is named.
+    pub(crate) fn lend(
+        view: &View<Transaction>,
+        guest: &str,
+        host: &Path,
+        limits: &Limits,
+        owner: Option<u32>,
+    ) -> Result<Self, Error> {
+        let target = Target::open(host)?;
+        let mut into = (String::new(), target.descend("")?);
+        give(&into.1, ".", owner).map_err(|source| target.failed("", source))?;
+        view.fs().visit::<Error>(guest, |found| {
+            if found.is_left_out {
+                return Ok(Step::Skip);
+            }
+            let child = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
+            let (directory, name) = child.rsplit_once('/').unwrap_or(("", child));
+            let name = component(name).map_err(|error| unread(found.path, error))?;
+            if into.0 != directory {
+                into = (directory.to_owned(), target.descend(directory)?);
+            }
+            let failed = |source| target.failed(child, source);
+            match found.kind {
+                FileType::Directory => into.1.create_dir_with(name, DirBuilder::new().mode(0o700)).map_err(failed)?,
+                // Nothing outside of the tree is there for a link to lead to: see `programs/bridge/jail.rs`.
+                FileType::Symlink => {
+                    let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
+                    into.1.symlink_contents(&link, name).map_err(failed)?;
+                }
+                FileType::File => {
+                    let stat = view.stat(found.node).map_err(|error| unread(found.path, error))?;
+                    let mut options = OpenOptions::new();
+                    options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
+                    let mut file = into.1.open_with(name, &options).map_err(failed)?;
+                    empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
+                    let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
+                    file.into_std().set_times(times).map_err(failed)?;
+                }
+                FileType::Fifo | FileType::Device => return Ok(Step::Enter),
+            }
+            give(&into.1, name, owner).map_err(failed)?;
+            Ok(Step::Enter)
+        })?;
+        let (nodes, _) = look(&open(host)?, limits)?;
+        Ok(Self { guest: guest.to_owned(), nodes })
+    }
+
+    /// Brings what changed back, as part of the run.
+    pub(crate) fn take_back(&self, view: &View<Transaction>, host: &Path, limits: &Limits) -> Result<Returned, Error> {
+        let host = open(host)?;
+        let (now, skipped) = look(&host, limits)?;
+        let mut returned = Returned { skipped, ..Returned::default() };
+        let at = |path: &str| format!("{}/{path}", self.guest.trim_end_matches('/'));
+        for (path, seen) in self.nodes.iter().rev() {
+            if now.get(path).is_none_or(|new| new.kind != seen.kind) {
+                remove(view, &at(path), seen.kind)?;
+                returned.removed += 1;
+            }
+        }
+        for (path, seen) in &now {
+            let old = self.nodes.get(path).filter(|old| old.kind == seen.kind);
+            let is_same = old.is_some_and(|old| old == seen || seen.kind == FileType::Directory);
+            if !is_same {
+                put(view, &host, path, &at(path), *seen)?;
+                returned.written += 1;
+            }
+        }
+        Ok(returned)
+    }
+}
+
+/// Bytes below a directory of the host, counted no further than is needed to see that there are more than `most`.
+pub(crate) fn bytes_below(host: &Path, most: u64, files: u64) -> u64 {
+    let Ok(host) = open(host) else { return 0 };
+    let (mut left, mut bytes, mut count) = (vec![String::new()], 0u64, 0u64);
+    while let Some(directory) = left.pop() {
+        let Ok(dir) = host.descend(&directory) else { continue };
+        for (name, kind) in host.list_all(&dir, &directory).unwrap_or_default() {
+            count += 1;
+            if bytes > most || count > files {
+                return u64::MAX;
+            }
+            match kind {
+                Some(FileType::Directory) => left.push(below(&directory, &name)),
+                Some(FileType::File) => bytes += dir.symlink_metadata(&name).map_or(0, |metadata| metadata.len()),
+                _ => {}
+            }
+        }
+    }
+    bytes
+}
+
+// The directory is our own, whatever it is called.
+fn open(host: &Path) -> Result<HostDirectory, Error> {
+    HostDirectory::open(host, true).map_err(|_| damaged("cannot open the directory that was lent"))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Invalid(what.to_owned())
+}
+
+fn below(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+fn give(dir: &Dir, name: &str, owner: Option<u32>) -> io::Result<()> {
+    let Some(owner) = owner else { return Ok(()) };
+    let (user, group) = (rustix::fs::Uid::from_raw(owner), rustix::fs::Gid::from_raw(owner));
+    Ok(rustix::fs::chownat(dir, name, Some(user), Some(group), rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+// Lets us read what the command has shut. Nothing of it is alive, so the name is still what it was seen to be: not a link.
+fn unlock(dir: &Dir, name: &str, seen: &Seen) -> io::Result<()> {
+    let needed = if seen.kind == FileType::Directory { 0o700 } else { 0o400 };
+    if seen.kind == FileType::Symlink || seen.mode & needed == needed {
+        return Ok(());
+    }
+    let mode = rustix::fs::Mode::from_raw_mode(seen.mode | needed);
+    Ok(rustix::fs::chmodat(dir, name, mode, rustix::fs::AtFlags::empty())?)
+}
+
+// Everything in the directory, and what is neither a file nor a directory nor a link.
+fn look(host: &HostDirectory, limits: &Limits) -> Result<(BTreeMap<String, Seen>, Vec<String>), Error> {
+    let (mut nodes, mut skipped, mut bytes) = (BTreeMap::new(), Vec::new(), 0u64);
+    let mut left = vec![String::new()];
+    while let Some(directory) = left.pop() {
+        let failed = |source: FsError| unread(&directory, source);
+        let dir = host.descend(&directory).map_err(failed)?;
+        for (name, kind) in host.list_all(&dir, &directory).map_err(failed)? {
+            let path = below(&directory, &name);
+            let seen = kind.and_then(|kind| seen(&dir, &name, kind));
+            let Some(seen) = seen else {
+                if skipped.len() < SKIPPED_MAX {
+                    skipped.push(path);
+                }
+                continue;
+            };
+            unlock(&dir, &name, &seen).map_err(|_| unread(&path, FsError::Access))?;
+            if seen.kind == FileType::Directory {
+                left.push(path.clone());
+            }
+            if seen.kind == FileType::File {
+                bytes = bytes.saturating_add(seen.size);
+            }
+            if seen.size > limits.file.0 || bytes > limits.disk.0 || nodes.len() as u64 >= limits.inodes {
+                return Err(damaged("the tree is larger than the sandbox allows"));
+            }
+            nodes.insert(path, seen);
+        }
+    }
+    Ok((nodes, skipped))
+}
+
+fn seen(dir: &Dir, name: &str, kind: FileType) -> Option<Seen> {
+    let metadata = dir.symlink_metadata(component(name).ok()?).ok()?;
+    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Some(Seen {
+        kind,
+        // Without the bits that change who one is.
+        mode: metadata.mode() & 0o777,
+        size: if kind == FileType::File { metadata.len() } else { 0 },
+        mtime: nanos(metadata.mtime(), metadata.mtime_nsec()),
+        ctime: nanos(metadata.ctime(), metadata.ctime_nsec()),
+        inode: metadata.ino(),
+    })
+}
+
+// What a program of the sandbox has done to the tree meanwhile stays as it is.
+fn remove(view: &View<Transaction>, path: &str, kind: FileType) -> Result<(), Error> {
+    let removed = match kind {
+        FileType::Directory => view.fs().remove_dir(path),
+        _ => view.fs().remove_file(path),
+    };
+    match removed {
+        Err(error) if matches!(error.fs_error(), Some(FsError::NoEntry | FsError::NotEmpty | FsError::NotDirectory)) => Ok(()),
+        removed => Ok(removed?),
+    }
+}
+
+fn put(view: &View<Transaction>, host: &HostDirectory, path: &str, at: &str, seen: Seen) -> Result<(), Error> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let failed = |source: FsError| unread(at, source);
+    let (fs, dir) = (view.fs(), host.descend(directory).map_err(failed)?);
+    let there = fs.symlink_metadata(at).ok().map(|stat| stat.file_type());
+    match seen.kind {
+        FileType::Directory => match there {
+            Some(FileType::Directory) => {}
+            _ => fs.create_dir(at)?,
+        },
+        FileType::Symlink => {
+            if there.is_some() {
+                fs.remove_file(at)?;
+            }
+            fs.symlink(&host.read_link(&dir, name).map_err(failed)?, at)?;
+        }
+        _ => {
+            // A link in its place would be written through.
+            if there.is_some_and(|there| there != FileType::File) {
+                fs.remove_file(at)?;
+            }
+            let file = host.open_file(&dir, name).map_err(failed)?;
+            let (node, _) = fs.create(at)?;
+            let mut offset = 0;
+            let mut buffer = vec![0; PIECE];
+            // No further than it was measured.
+            while offset < seen.size {
+                let wanted = usize::try_from(seen.size - offset).unwrap_or(PIECE).min(PIECE);
+                let read = read_at(&file, offset, buffer.get_mut(..wanted).unwrap_or_default()).map_err(failed)?;
+                if read == 0 {
+                    break;
+                }
+                fs.write_at(node, offset, buffer.get(..read).unwrap_or_default()).map_err(failed)?;
+                offset += read as u64;
+            }
+            fs.truncate(at, offset)?;
+            fs.set_permissions(at, seen.mode)?;
+            fs.set_times(at, None, Some(seen.mtime))?;
+        }
+    }
+    Ok(())
+}
