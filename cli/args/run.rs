@@ -87,6 +87,9 @@ pub(crate) struct RunOptions {
     /// Show a directory of this machine in the sandbox: read-only, or with changes kept in the sandbox
     #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
     pub(crate) mount: Vec<Mount>,
+    /// Show the skills of a catalog in /skills [default: $SANDLITE_SKILLS, else the user's own]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    pub(crate) skills: Option<PathBuf>,
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,

@@ -92,6 +92,10 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     for mount in &options.mount {
         builder = builder.mount(mount.clone());
     }
+    if let Some(named) = &options.skills {
+        let named = Some(named.as_path()).filter(|named| !named.as_os_str().is_empty());
+        builder = builder.mount(runtime::Mount::read_only(super::skill::shown(named)?, "/skills"));
+    }
     Ok(builder)
 }
 

@@ -10,6 +10,7 @@ mod limits;
 mod mounts;
 mod processes;
 mod sessions;
+mod skill_examples;
 mod skills;
 mod snapshot;
 mod versions;

@@ -22,6 +22,7 @@ from ._results import Limit, Result, Usage
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
 from .errors import BusyError, CommandError, LimitError, SandliteError
+from .skills import Skills, SkillError, SkillResult
 
 if _TYPE_CHECKING:
     from ._records import (
@@ -101,6 +102,9 @@ __all__ = [
     "Sandbox",
     "SandliteError",
     "Session",
+    "SkillError",
+    "SkillResult",
+    "Skills",
     "Stream",
     "Tool",
     "ToolCall",
