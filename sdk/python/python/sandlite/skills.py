@@ -409,8 +409,8 @@ class Skills:
         said = json.loads(self._native.call_action(name, json.dumps(dict(arguments or {}))))
         return Answer(said["text"], said["data"], said["is_error"])
 
-    def _act(self, name: str, **arguments: Any) -> Any:
-        return self.call_action(name, {key: value for key, value in arguments.items() if value is not None}).data
+    def _act(self, action: str, **arguments: Any) -> Any:
+        return self.call_action(action, {key: value for key, value in arguments.items() if value is not None}).data
 
 
 def lint(path: PathLike, *, security: bool = False) -> "list[Finding]":
