@@ -490,6 +490,12 @@ pub(crate) struct Mcp {
     /// Offer only these tools, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
+    /// Offer the skills of a catalog, also as files in /skills [default: $SANDLITE_SKILLS, else the user's own]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) skills: Option<PathBuf>,
+    /// Offer each skill as a tool of its own besides
+    #[arg(long, requires = "skills")]
+    pub(crate) skill_tools: bool,
     /// The directory that snapshots are kept in [default: beside the sandbox's file]
     #[arg(long, value_name = "DIR")]
     pub(crate) snapshots: Option<PathBuf>,

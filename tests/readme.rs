@@ -1,4 +1,5 @@
-//! The README's commands do what the README shows: every `console` block is run, in order, in one fresh directory.
+//! The commands of the README and of the page on skills do what is shown: every `console` block of a page is run, in order, in one fresh
+//! directory.
 
 #[path = "cli/agree.rs"]
 mod agree;
@@ -25,6 +26,11 @@ fn shown(text: &str) -> Vec<Shown> {
             "```" => inside = false,
             _ if !inside => {}
             _ => match (text.strip_prefix("$ "), found.last_mut()) {
+                // A command goes on in lines that begin as bash's own prompt for them does.
+                (None, Some(last)) if last.output.is_empty() && text.starts_with('>') => {
+                    last.command.push('\n');
+                    last.command.push_str(text.strip_prefix("> ").unwrap_or_default());
+                }
                 (Some(command), _) => found.push(Shown { line, command: command.to_owned(), output: String::new() }),
                 (None, Some(last)) => last.output.push_str(&format!("{text}\n")),
                 (None, None) => {}
@@ -36,7 +42,17 @@ fn shown(text: &str) -> Vec<Shown> {
 
 #[test]
 fn every_command_prints_what_the_readme_shows() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    check("README.md");
+}
+
+#[test]
+fn every_command_prints_what_the_page_on_skills_shows() {
+    check("docs/skills.md");
+}
+
+#[track_caller]
+fn check(page: &str) {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_sandlite"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -48,11 +64,13 @@ fn every_command_prints_what_the_readme_shows() {
             continue;
         }
         run += 1;
-        let result = Command::new("bash").args(["-c", command]).current_dir(&directory).env("PATH", &path).output().unwrap();
+        let mut result = Command::new("bash");
+        let result = result.args(["-c", command]).current_dir(&directory).env("PATH", &path);
+        let result = result.env("SANDLITE_SKILLS", directory.path().join("catalog")).output().unwrap();
         let seen = format!("{}{}", String::from_utf8_lossy(&result.stdout), String::from_utf8_lossy(&result.stderr));
-        assert!(agrees(output, &seen), "README.md:{line}: $ {command}\n--- README\n{output}--- now\n{seen}");
+        assert!(agrees(output, &seen), "{page}:{line}: $ {command}\n--- page\n{output}--- now\n{seen}");
     }
-    assert!(run >= 5, "the README shows only {run} commands");
+    assert!(run >= 5, "{page} shows only {run} commands");
 }
 
 fn agrees(shown: &str, seen: &str) -> bool {

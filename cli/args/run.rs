@@ -86,6 +86,9 @@ pub(crate) struct RunOptions {
     pub(crate) file: Vec<(PathBuf, String)>,
     #[command(flatten)]
     pub(crate) mounts: Mounts,
+    /// Show the skills of a catalog in /skills [default: $SANDLITE_SKILLS, else the user's own]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    pub(crate) skills: Option<PathBuf>,
     /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,

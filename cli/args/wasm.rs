@@ -68,6 +68,7 @@ impl Wasm {
             session: None,
             file: self.file.clone(),
             mounts: Mounts { mount: self.mount.clone(), base: None },
+            skills: None,
             program: Vec::new(),
             allow_host: Vec::new(),
             stdin: self.stdin.clone(),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use runtime::{Host, Sandbox};
+use runtime::{Host, Mount, Sandbox};
 use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
 use super::run::with_programs;
+use super::skill;
 use crate::args::{Global, Mcp};
 use crate::exit::Code;
 use crate::printer::Printer;
@@ -21,9 +22,21 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         builder = builder.database(path);
     }
     builder = with_programs(builder, &args.program)?;
+    let skills = match &args.skills {
+        None => None,
+        Some(named) => {
+            let named = Some(named.as_path()).filter(|named| !named.as_os_str().is_empty());
+            Some(skill::open_with(global, named, host.clone())?)
+        }
+    };
+    if let Some(skills) = &skills {
+        builder = builder.mount(Mount::read_only(skills.directory()?, "/skills"));
+    }
     let beside = database.map(|path| path.with_extension("snapshots"));
     let settings = Settings {
         snapshots: args.snapshots.clone().or(beside),
+        skills,
+        skill_tools: args.skill_tools,
         tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
         ..Settings::new(host, global.preset.limits())
     };

@@ -103,6 +103,10 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     }
     builder = with_programs(builder, &options.program)?;
     builder = builder.allow_host(&options.allow_host);
+    if let Some(named) = &options.skills {
+        let named = Some(named.as_path()).filter(|named| !named.as_os_str().is_empty());
+        builder = builder.mount(runtime::Mount::read_only(super::skill::shown(named)?, "/skills"));
+    }
     Ok(options.mounts.give(builder))
 }
 

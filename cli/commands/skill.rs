@@ -43,19 +43,36 @@ fn perform(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<C
 
 /// The catalog that the words or the environment name.
 pub(crate) fn open(global: &Global, named: Option<&Path>) -> anyhow::Result<Skills> {
-    let place = place(named)?;
-    let catalog = if is_sandbox(&place) {
-        let sandbox =
-            global.preset.give(crate::engine::give(runtime::Sandbox::builder())).wait(global.wait.0).database(&place).open()?;
-        Catalog::inside(sandbox).map_err(|error| hinted(error.into()))?
-    } else {
-        Catalog::open(&place).map_err(|error| hinted(error.into()))?
-    };
+    let catalog = catalog(global, named)?;
     Ok(Skills::with_start(catalog, global.preset.limits(), || crate::engine::settings().build()))
 }
 
+/// The directory of this machine that shows a catalog's skills.
+pub(crate) fn shown(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let catalog = Catalog::open(&place(named)?).map_err(|error| hinted(error.into()))?;
+    let skills = Skills::with_start(catalog, runtime::Preset::Normal.limits(), || crate::engine::settings().build());
+    skills.directory().map_err(|error| hinted(error.into()))
+}
+
+/// The same catalog as [`open`] with a host that runs already.
+#[cfg(feature = "mcp")]
+pub(crate) fn open_with(global: &Global, named: Option<&Path>, host: runtime::Host) -> anyhow::Result<Skills> {
+    Ok(Skills::new(catalog(global, named)?, &host, global.preset.limits()))
+}
+
+fn catalog(global: &Global, named: Option<&Path>) -> anyhow::Result<Catalog> {
+    let place = place(named)?;
+    let opened = if is_sandbox(&place) {
+        let builder = global.preset.give(crate::engine::give(runtime::Sandbox::builder()));
+        Catalog::inside(builder.wait(global.wait.0).database(&place).open()?)
+    } else {
+        Catalog::open(&place)
+    };
+    opened.map_err(|error| hinted(error.into()))
+}
+
 /// Where the catalog is.
-pub(crate) fn place(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn place(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }

@@ -21,6 +21,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use runtime::actions::quoted;
 use runtime::{Host, Limits, Sandbox};
+use skills::Skills;
+use skills::actions::ToolSpec;
 
 use crate::Error;
 use crate::load::Load;
@@ -42,13 +44,17 @@ pub struct Settings {
     pub snapshots: Option<PathBuf>,
     /// The names of the tools that clients are offered; all of them if `None`.
     pub tools: Option<Vec<String>>,
+    /// The skills that clients can find, read and run, if there are any.
+    pub skills: Option<Skills>,
+    /// Whether each skill is a tool of its own besides.
+    pub skill_tools: bool,
 }
 
 impl Settings {
     /// Settings with every tool, and with snapshots that are gone with the server.
     #[must_use]
     pub fn new(host: Host, limits: Limits) -> Self {
-        Self { host, limits, snapshots: None, tools: None }
+        Self { host, limits, snapshots: None, tools: None, skills: None, skill_tools: false }
     }
 }
 
@@ -58,6 +64,8 @@ pub struct Service(Arc<Inner>);
 
 struct Inner {
     sandboxes: Sandboxes,
+    skills: Option<Skills>,
+    skill_tools: bool,
     tools: Vec<Tool>,
     running: Running,
     load: Load,
@@ -70,9 +78,10 @@ impl Service {
     ///
     /// Returns [`Error::UnknownTool`] if the settings name a tool that does not exist.
     pub fn new(sandbox: Sandbox, settings: Settings) -> Result<Self, Error> {
-        let tools = tools::chosen(settings.tools.as_deref())?;
+        let tools = tools::chosen(settings.tools.as_deref(), settings.skills.is_some())?;
+        let (skills, skill_tools) = (settings.skills.clone(), settings.skill_tools);
         let sandboxes = Sandboxes::new(sandbox, settings);
-        Ok(Self(Arc::new(Inner { sandboxes, tools, running: Running::default(), load: Load::default() })))
+        Ok(Self(Arc::new(Inner { sandboxes, skills, skill_tools, tools, running: Running::default(), load: Load::default() })))
     }
 
     fn sandboxes(&self) -> &Sandboxes {
@@ -81,6 +90,16 @@ impl Service {
 
     fn tools(&self) -> &[Tool] {
         &self.0.tools
+    }
+
+    fn skills(&self) -> Option<&Skills> {
+        self.0.skills.as_ref()
+    }
+
+    /// The skills that are tools of their own.
+    fn skill_tools(&self) -> Vec<ToolSpec> {
+        let skills = self.skills().filter(|_| self.0.skill_tools);
+        skills.and_then(|skills| skills::actions::tools(skills, tools::SKILL_PREFIX).ok()).unwrap_or_default()
     }
 
     fn running(&self) -> &Running {
@@ -113,7 +132,8 @@ impl ServerHandler for Service {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.0.tools.iter().find(|tool| tool.name == name).cloned()
+        let known = self.0.tools.iter().find(|tool| tool.name == name).cloned();
+        known.or_else(|| tools::of_skill(self, name))
     }
 
     async fn list_tools(
@@ -121,7 +141,9 @@ impl ServerHandler for Service {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.tools.clone()))
+        let service = self.clone();
+        let listed = tokio::task::spawn_blocking(move || tools::listed(&service)).await;
+        Ok(ListToolsResult::with_all_items(listed.unwrap_or_else(|_| self.0.tools.clone())))
     }
 
     async fn call_tool(

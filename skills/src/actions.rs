@@ -6,8 +6,8 @@ mod looking;
 mod running;
 mod tools;
 
-use runtime::Cancel;
 use runtime::actions::{Action, Effect, Permission};
+use runtime::{Cancel, Error, Sandbox};
 
 use crate::Skills;
 
@@ -19,6 +19,7 @@ pub use tools::{ToolSpec, described, tools};
 #[derive(Clone)]
 pub struct Context {
     skills: Skills,
+    sandbox: Option<Sandbox>,
     cancel: Cancel,
 }
 
@@ -26,7 +27,19 @@ impl Context {
     /// A context for these skills.
     #[must_use]
     pub fn new(skills: Skills) -> Self {
-        Self { skills, cancel: Cancel::default() }
+        Self { skills, sandbox: None, cancel: Cancel::default() }
+    }
+
+    /// The same beside a sandbox, whose files skills can be given and whose files they can leave.
+    #[must_use]
+    pub fn beside(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// The sandbox beside it.
+    fn sandbox(&self) -> Result<&Sandbox, Error> {
+        self.sandbox.as_ref().ok_or_else(|| Error::Invalid("there is no sandbox whose files could be used".to_owned()))
     }
 
     /// The skills.

@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(findings, []);
         assert_eq!((manifest.version.as_str(), manifest.timeout), ("1.2.0", Some(Duration::from_secs(90))));
         assert_eq!(manifest.resources.memory.as_deref().and_then(parse_memory), Some(256 << 20));
-        assert_eq!((manifest.instructions.as_str(), body_line), ("# Text", 14));
+        assert_eq!((manifest.instructions.as_str(), body_line), ("# Text", 13));
         let open = "---\nname: pdf\ndescription: |\n  Reads PDF files.\nlicense: MIT\ncompatibility: needs Python\n\
             allowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n  version: \"1.0\"\n---\n";
         let Read { manifest, findings, .. } = read(open);

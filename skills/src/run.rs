@@ -46,6 +46,12 @@ struct Inner {
     scratch: OnceLock<tempfile::TempDir>,
 }
 
+impl std::fmt::Debug for Skills {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Skills").field("directory", &self.0.catalog.directory()).finish_non_exhaustive()
+    }
+}
+
 type Start = dyn Fn() -> Result<Host, runtime::Error> + Send + Sync;
 
 /// What is to be run.

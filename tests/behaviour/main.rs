@@ -13,6 +13,7 @@ mod mounts;
 mod processes;
 mod programs;
 mod sessions;
+mod skill_examples;
 mod skills;
 mod snapshot;
 mod sources;

@@ -4,6 +4,7 @@ mod clients;
 mod crowds;
 mod floods;
 mod http;
+mod skills;
 mod stdio;
 
 use std::io::{BufRead, BufReader, Write};

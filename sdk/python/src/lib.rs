@@ -28,6 +28,7 @@ mod operation;
 mod packages;
 mod running;
 mod sandbox;
+mod skills;
 mod task;
 mod threads;
 mod trees;
@@ -54,6 +55,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<commands::CommandScope>()?;
     module.add_function(wrap_pyfunction!(commands::with_command, module)?)?;
     module.add_class::<running::Running>()?;
+    module.add_class::<skills::NativeSkills>()?;
+    module.add_class::<skills::NativeRun>()?;
     module.add_class::<task::Task>()?;
     module.add_function(wrap_pyfunction!(files::file_call, module)?)?;
     module.add_function(wrap_pyfunction!(files::seed, module)?)?;
@@ -64,6 +67,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(operation::schema_complaint, module)?)?;
     module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;
     module.add_function(wrap_pyfunction!(packages::packages, module)?)?;
+    module.add_function(wrap_pyfunction!(skills::lint_skill, module)?)?;
+    module.add_function(wrap_pyfunction!(skills::skill_actions, module)?)?;
     module.add_function(wrap_pyfunction!(cli, module)?)?;
     module.add_function(wrap_pyfunction!(engine::set_shipped, module)?)?;
     module.add_function(wrap_pyfunction!(engine::compile_guests, module)?)?;

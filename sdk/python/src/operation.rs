@@ -3,7 +3,7 @@
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::actions::{Answer, Context, Ran, find, quoted};
+use runtime::actions::{Action, Answer, Context, Ran, find, quoted};
 use runtime::{Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ pub(crate) enum Done {
     Rows(String, Vec<(Vec<u8>, Vec<u8>)>),
     Ran(Box<Output>),
     Opened(Box<(Sandbox, About)>),
+    SkillRun(Box<::skills::RunResult>),
 }
 
 impl Done {
@@ -34,6 +35,7 @@ impl Done {
             Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any().unbind()),
             Self::Json(text) => text.into_py_any(py),
             Self::Ran(output) => ran(py, *output),
+            Self::SkillRun(result) => crate::skills::ran(py, *result),
             Self::Rows(rows, outputs) => {
                 let outputs = outputs.iter().map(|(stdout, stderr)| (PyBytes::new(py, stdout), PyBytes::new(py, stderr)));
                 (rows, outputs.collect::<Vec<_>>()).into_py_any(py)
@@ -68,7 +70,12 @@ pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
 /// Every action, as JSON.
 #[pyfunction]
 pub(crate) fn actions() -> String {
-    let rows = runtime::actions::actions().iter().map(|action| {
+    rows(runtime::actions::actions())
+}
+
+/// A table of actions, as JSON.
+pub(crate) fn rows<C: 'static>(actions: &[Action<C>]) -> String {
+    let rows = actions.iter().map(|action| {
         json!({
             "name": action.name,
             "title": action.title,

@@ -52,8 +52,8 @@ pub(crate) fn packages(py: Python<'_>, sandbox: &NativeSandbox, done: Option<Py<
     sandbox.look(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.packages().list()?)?))))
 }
 
-// What a function of Python returns; its exception in its own words.
-fn asked<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
+/// What a function of Python returns; its exception in its own words.
+pub(crate) fn asked<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
     let answer = gate::with_python(|py| work(py).map_err(|error| error.value(py).to_string()));
     answer.unwrap_or_else(|| Err("the program is at its end".to_owned())).map_err(Error::Invalid)
 }

@@ -25,11 +25,13 @@ You have a sandbox: a small Linux-like computer in one file. Nothing in it can r
 9. Keep small JSON values (plans, progress, what you have learnt) with {write_values}; find them with {read_values}.
 10. {read_history} lists what was done; with `run` it shows one call's whole output, also what was cut from an answer.
 11. {snapshots} copy the whole sandbox, list the copies and drop them. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
-12. Prefer one script to twenty calls; prefer python for anything with data structures.
-13. Check your work by running it before you say it is done.";
+12. {read_skills} show which skills there are and how to use them: load a skill before you do by hand what it does. {run_skills} runs one on JSON.
+   The files of skills are in /skills.
+13. Prefer one script to twenty calls; prefer python for anything with data structures.
+14. Check your work by running it before you say it is done.";
 
 /// The placeholders for the names of tools, by the right that they need.
-const NAMES: [(&str, Permission); 7] = [
+const NAMES: [(&str, Permission); 9] = [
     ("{execute}", Permission::Execute),
     ("{read_files}", Permission::ReadFiles),
     ("{write_files}", Permission::WriteFiles),
@@ -37,6 +39,8 @@ const NAMES: [(&str, Permission); 7] = [
     ("{write_values}", Permission::WriteValues),
     ("{read_history}", Permission::ReadHistory),
     ("{snapshots}", Permission::Snapshots),
+    ("{read_skills}", Permission::ReadSkills),
+    ("{run_skills}", Permission::RunSkills),
 ];
 
 /// What a client is told at the start: only of tools that it is offered.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use runtime::actions::{Action, Audience, Context, Effect, Permission, actions, quoted};
 use serde_json::{Value, json};
+use skills::actions::ToolSpec;
 
 use super::Service;
 use super::sandboxes::Named;
@@ -28,14 +29,20 @@ fn in_sandboxes() -> impl Iterator<Item = &'static Action<Context>> {
     actions().iter().filter(|action| action.audience == Audience::Models)
 }
 
+/// The actions on skills that models are offered, where there are skills.
+fn on_skills() -> impl Iterator<Item = &'static Action<skills::actions::Context>> {
+    skills::actions::actions().iter().filter(|action| action.audience == Audience::Models)
+}
+
 /// Every tool with the right that it needs.
 fn rights() -> impl Iterator<Item = (Permission, &'static str)> {
     let in_sandboxes = in_sandboxes().map(|action| (action.permission, action.name));
-    in_sandboxes.chain(snapshots::ACTIONS.iter().map(|action| (action.permission, action.name)))
+    let own = snapshots::ACTIONS.iter().map(|action| (action.permission, action.name));
+    in_sandboxes.chain(own).chain(on_skills().map(|action| (action.permission, action.name)))
 }
 
 /// The tools of these names, in the order of the table; every tool without names.
-pub(super) fn chosen(names: Option<&[String]>) -> Result<Vec<Tool>, Error> {
+pub(super) fn chosen(names: Option<&[String]>, has_skills: bool) -> Result<Vec<Tool>, Error> {
     if let Some(unknown) = names.into_iter().flatten().find(|name| !rights().any(|(_, known)| known == *name)) {
         let known = rights().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
         return Err(Error::UnknownTool { name: quoted(unknown), known });
@@ -45,7 +52,41 @@ pub(super) fn chosen(names: Option<&[String]>) -> Result<Vec<Tool>, Error> {
     let makes_sandboxes = is_chosen("fork") || is_chosen("import_snapshot");
     let in_sandboxes = in_sandboxes().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
     let own = snapshots::ACTIONS.iter().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
-    Ok(in_sandboxes.chain(own).collect())
+    let on_skills = on_skills().filter(|action| has_skills && is_chosen(action.name)).map(|action| tool(action, false));
+    Ok(in_sandboxes.chain(own).chain(on_skills).collect())
+}
+
+/// What the name of a skill as a tool begins with.
+pub(super) const SKILL_PREFIX: &str = "skill_";
+
+/// The tools of a service as they are now: with the names of the skills that there are, and with skills as tools.
+pub(super) fn listed(service: &Service) -> Vec<Tool> {
+    let mut tools = service.tools().to_vec();
+    let Some(skills) = service.skills() else { return tools };
+    for tool in tools.iter_mut().filter(|tool| tool.name == "load_skill") {
+        let description = tool.description.clone().unwrap_or_default();
+        // A catalog that cannot be read is a matter for the calls.
+        if let Ok(described) = skills::actions::described(&description, skills) {
+            tool.description = Some(described.into());
+        }
+    }
+    tools.extend(service.skill_tools().iter().map(skill_tool));
+    tools
+}
+
+/// The skill that is a tool of this name.
+pub(super) fn of_skill(service: &Service, name: &str) -> Option<Tool> {
+    if !name.starts_with(SKILL_PREFIX) {
+        return None;
+    }
+    service.skill_tools().iter().find(|spec| spec.name == name).map(skill_tool)
+}
+
+fn skill_tool(spec: &ToolSpec) -> Tool {
+    let annotations = ToolAnnotations::with_title(spec.skill.clone()).read_only(false).destructive(false).open_world(false);
+    let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(object(spec.input_schema.clone())));
+    tool.annotations = Some(annotations);
+    tool
 }
 
 /// Names of offered tools that need a right, as a sentence lists them.

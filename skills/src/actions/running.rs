@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use runtime::actions::{Answer, Request, shortened};
-use runtime::{Error, Usage};
+use runtime::{Content, Error, Sandbox, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,6 +26,12 @@ pub struct RunSkill {
     /// Texts that it finds as files in /sandbox/input, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// Paths of files of your sandbox that it finds in /sandbox/input, by the last part of their names.
+    #[serde(default)]
+    pub sandbox_files: Vec<String>,
+    /// A directory of your sandbox that the files it leaves are copied to.
+    #[serde(default)]
+    pub save_to: Option<String>,
     /// Variables to set.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -74,14 +80,36 @@ impl Request<Context> for RunSkill {
         for (name, text) in self.files {
             request = request.file(name, text);
         }
+        for path in self.sandbox_files {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            request = request.file(name, context.sandbox()?.fs().read(&path)?);
+        }
         for (name, value) in self.env {
             request = request.env(name, value);
         }
         if let Some(session) = self.session {
             request = request.session(session);
         }
-        Ok(answer(&context.skills().run(request)?))
+        // Before anything runs: its files would be lost.
+        let target = self.save_to.map(|directory| Ok::<_, Error>((context.sandbox()?, directory))).transpose()?;
+        let mut result = context.skills().run(request)?;
+        if let Some((sandbox, directory)) = target {
+            save(&mut result, sandbox, &directory)?;
+        }
+        Ok(answer(&result))
     }
+}
+
+fn save(result: &mut RunResult, sandbox: &Sandbox, directory: &str) -> Result<(), Error> {
+    let mut files = Vec::new();
+    for Artifact { path, .. } in &result.files {
+        files.push((format!("{}/{path}", directory.trim_end_matches('/')), Content::from(result.read(path)?)));
+    }
+    if !files.is_empty() {
+        result.notes.push(format!("copied {} files to {directory}", files.len()));
+        sandbox.fs().write_all(files)?;
+    }
+    Ok(())
 }
 
 /// A result as an answer for a model.

@@ -23,6 +23,7 @@ from ._results import Limit, Result, Usage
 from ._sandbox import Kv, Sandbox, Session
 from ._async import AsyncKv, AsyncSandbox, AsyncSession
 from .errors import BusyError, CommandError, LimitError, SandliteError
+from .skills import Skills, SkillError, SkillResult
 
 if _TYPE_CHECKING:
     from ._records import (
@@ -122,6 +123,9 @@ __all__ = [
     "Sandbox",
     "SandliteError",
     "Session",
+    "SkillError",
+    "SkillResult",
+    "Skills",
     "Stream",
     "Tool",
     "ToolCall",

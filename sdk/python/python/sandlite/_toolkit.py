@@ -11,6 +11,7 @@ from ._async import AsyncSandbox
 from ._results import Answer
 from ._sandbox import Sandbox
 from .errors import SandliteError
+from .skills import Skills
 
 AnySandbox = Union[Sandbox, AsyncSandbox]
 
@@ -125,3 +126,30 @@ class Calls:
     def _refused(self, name: str) -> Optional[Answer]:
         known = any(spec.name == name for spec in self._specs)
         return None if known else Answer(f"error: there is no tool `{name}`", is_error=True)
+
+
+class SkillCalls(Calls):
+    """Each skill of a catalog as a tool: what the interfaces that hand over calls have in common."""
+
+    def __init__(self, skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_") -> None:
+        wanted = None if names is None else set(names)
+        self._tools = {tool.name: tool for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted}
+        self._specs = [Spec(tool.name, tool.description, tool.input_schema) for tool in self._tools.values()]
+
+    def _do(self, name: str, given: Any) -> Answer:
+        refused = self._refused(name)
+        if refused is not None:
+            return refused
+        try:
+            return self._tools[name].answer(arguments_of(given))
+        except (SandliteError, ValueError, TypeError) as error:
+            return _failed(error)
+
+    async def _ado(self, name: str, given: Any) -> Answer:
+        refused = self._refused(name)
+        if refused is not None:
+            return refused
+        try:
+            return await self._tools[name].aanswer(arguments_of(given))
+        except (SandliteError, ValueError, TypeError) as error:
+            return _failed(error)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._results import Answer
-from ._toolkit import Calls, field
+from ._toolkit import Calls, SkillCalls, field
 
-__all__ = ["SandboxTools"]
+__all__ = ["SandboxTools", "SkillTools"]
 
 
 class SandboxTools(Calls):
@@ -58,3 +58,15 @@ class SandboxTools(Calls):
     def _result(block: Any, answer: Answer) -> "Any":
         made = {"type": "tool_result", "tool_use_id": field(block, "id"), "content": answer.text}
         return {**made, "is_error": True} if answer.is_error else made
+
+
+class SkillTools(SkillCalls, SandboxTools):
+    """Each skill of a catalog as a tool, and the answers to their calls. ``names`` chooses skills.
+
+    >>> from sandlite import Skills
+    >>> from sandlite.anthropic import SkillTools
+    >>> skills = Skills(":memory:")
+    >>> _ = skills.push({"SKILL.md": "---\\nname: hello\\ndescription: Says hello.\\n---\\n", "main.sh": "echo '1' > out/output.json"})
+    >>> [tool["name"] for tool in SkillTools(skills).tools]
+    ['skill_hello']
+    """

@@ -20,8 +20,9 @@ from . import _toolkit
 from ._results import Answer
 from ._sandbox import Sandbox
 from ._toolkit import AnySandbox, Spec
+from .skills import Skills, SkillTool
 
-__all__ = ["sandbox_tools"]
+__all__ = ["sandbox_tools", "skill_tools"]
 
 
 def sandbox_tools(
@@ -57,4 +58,35 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> BaseTool:
         func=function,
         coroutine=coroutine,
         handle_tool_error=True,
+    )
+
+
+def skill_tools(skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skillbox_") -> "list[BaseTool]":
+    """One tool per skill, as Skillbox's toolkit has them: ``skillbox_NAME`` with ``_`` for ``-``, the description and the instructions, and
+    the skill's schema as arguments (``input`` if it has none). A tool returns the output as JSON text, or ``Error: …``.
+
+    >>> from sandlite import Skills
+    >>> from sandlite.langchain import skill_tools
+    >>> skills = Skills(":memory:")
+    >>> _ = skills.push({"SKILL.md": "---\\nname: say-hi\\ndescription: Says hi.\\n---\\n", "main.sh": "echo '[1]' > out/output.json"})
+    >>> [tool.name for tool in skill_tools(skills)]
+    ['skillbox_say_hi']
+    """
+    wanted = None if names is None else set(names)
+    return [_skill_tool(tool) for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted]
+
+
+def _skill_tool(tool: SkillTool) -> BaseTool:
+    def function(**arguments: Any) -> str:
+        return tool.answer(arguments).text
+
+    async def coroutine(**arguments: Any) -> str:
+        return (await tool.aanswer(arguments)).text
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=dict(tool.input_schema),
+        func=function,
+        coroutine=coroutine,
     )

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._results import Answer
-from ._toolkit import Calls, field
+from ._toolkit import Calls, SkillCalls, field
 
-__all__ = ["SandboxTools"]
+__all__ = ["SandboxTools", "SkillTools"]
 
 
 class SandboxTools(Calls):
@@ -69,3 +69,15 @@ class SandboxTools(Calls):
         if field(call, "type") == "function_call":
             return {"type": "function_call_output", "call_id": field(call, "call_id"), "output": answer.text}
         return {"role": "tool", "tool_call_id": field(call, "id"), "content": answer.text}
+
+
+class SkillTools(SkillCalls, SandboxTools):
+    """Each skill of a catalog as a tool, and the answers to their calls. ``names`` chooses skills.
+
+    >>> from sandlite import Skills
+    >>> from sandlite.openai import SkillTools
+    >>> skills = Skills(":memory:")
+    >>> _ = skills.push({"SKILL.md": "---\\nname: hello\\ndescription: Says hello.\\n---\\n", "main.sh": "echo '1' > out/output.json"})
+    >>> [tool["function"]["name"] for tool in SkillTools(skills).chat]
+    ['skill_hello']
+    """

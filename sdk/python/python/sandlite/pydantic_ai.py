@@ -18,11 +18,12 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from . import _toolkit
 from ._toolkit import AnySandbox, Spec
+from .skills import Skills, SkillTool
 
 if TYPE_CHECKING:
     from ._workspace import SandliteWorkspace
 
-__all__ = ["SandliteWorkspace", "sandbox_toolset"]
+__all__ = ["SandliteWorkspace", "sandbox_toolset", "skill_toolset"]
 
 
 def sandbox_toolset(
@@ -40,6 +41,29 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> "Tool[Any]":
 
     made: Tool[Any] = Tool.from_schema(
         function=call, name=spec.name, description=spec.description, json_schema=dict(spec.schema), takes_ctx=False
+    )
+    return made
+
+
+def skill_toolset(
+    skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_"
+) -> "FunctionToolset[Any]":
+    """Each skill of a catalog as a tool, in one toolset. ``names`` chooses skills."""
+    wanted = None if names is None else set(names)
+    chosen = [tool for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted]
+    return FunctionToolset[Any](tools=[_skill_tool(tool) for tool in chosen])
+
+
+def _skill_tool(tool: SkillTool) -> "Tool[Any]":
+    async def call(**arguments: Any) -> str:
+        return (await tool.aanswer(arguments)).text
+
+    made: Tool[Any] = Tool.from_schema(
+        function=call,
+        name=tool.name,
+        description=tool.description,
+        json_schema=dict(tool.input_schema),
+        takes_ctx=False,
     )
     return made
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Service;
 use super::super::sandboxes::Named;
-use super::{Place, in_sandboxes, snapshots};
+use super::{Place, SKILL_PREFIX, in_sandboxes, on_skills, snapshots};
 
 /// How often a running call reports that it runs.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -96,13 +96,22 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     } else {
         drop(sender);
     }
-    let cancel = KillOnDrop(place.cancel());
+    let mut cancel = KillOnDrop(place.cancel());
     let held = Arc::clone(&named);
     let own = snapshots::ACTIONS.iter().find(|own| own.name == name);
-    let work = match (in_sandboxes().find(|action| action.name == name), own) {
-        (Some(action), _) => Work::new(action, place, held, arguments),
-        (None, Some(own)) => Work::new(own, Place { service: service.clone(), named: Arc::clone(&named) }, held, arguments),
-        (None, None) => Err(Error::Invalid(format!("there is no tool `{name}`"))),
+    let work = match (in_sandboxes().find(|action| action.name == name), own, service.skills()) {
+        (Some(action), ..) => Work::new(action, place, held, arguments),
+        (None, Some(own), _) => Work::new(own, Place { service: service.clone(), named: Arc::clone(&named) }, held, arguments),
+        (None, None, Some(skills)) => {
+            let place = skills::actions::Context::new(skills.clone()).beside(named.sandbox.clone());
+            cancel = KillOnDrop(place.cancel());
+            let (name, arguments) = of_skill(service, name, arguments);
+            match on_skills().find(|action| action.name == name) {
+                Some(action) => Work::new(action, place, held, arguments),
+                None => Err(Error::Invalid(format!("there is no tool `{name}`"))),
+            }
+        }
+        (None, None, None) => Err(Error::Invalid(format!("there is no tool `{name}`"))),
     };
     let work = match work {
         Ok(work) => work,
@@ -144,6 +153,18 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     match done {
         Ok(done) => done.unwrap_or_else(Answer::from),
         Err(_) => Answer::error("error: the call was aborted; no changes were made"),
+    }
+}
+
+// A skill as a tool is a run of it.
+fn of_skill(service: &Service, name: &str, mut arguments: Value) -> (String, Value) {
+    let known = if name.starts_with(SKILL_PREFIX) { service.skill_tools() } else { Vec::new() };
+    match known.into_iter().find(|spec| spec.name == name) {
+        None => (name.to_owned(), arguments),
+        Some(spec) => {
+            let input = if spec.is_input { arguments } else { arguments.get_mut("input").map(Value::take).unwrap_or_default() };
+            ("run_skill".to_owned(), serde_json::json!({ "name": spec.skill, "input": input }))
+        }
     }
 }
 

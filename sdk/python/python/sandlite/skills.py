@@ -1,0 +1,424 @@
+"""Skills: packages that an agent can find, read and run, with JSON in, JSON out and files.
+
+>>> from sandlite import Skills
+>>> skills = Skills(":memory:")
+>>> pushed = skills.push({
+...     "SKILL.md": "---\\nname: shout\\ndescription: Writes a text in capitals.\\n---\\nGive `text`.\\n",
+...     "main.sh": "jq '{text: .text | ascii_upcase}' input.json > out/output.json",
+... })
+>>> skills.run("shout", {"text": "hello"}).output
+{'text': 'HELLO'}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, TypeVar, Union
+
+from . import _native
+from ._calls import Call, Content, LimitsLike, Mount, _limits, content
+from ._pip import _paths, _run_pip
+from .errors import SandliteError
+
+if TYPE_CHECKING:
+    from ._records import Answer
+
+__all__ = ["Finding", "Skills", "SkillError", "SkillFile", "SkillInfo", "SkillResult", "SkillTool", "lint"]
+
+T = TypeVar("T")
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class SkillInfo:
+    """A skill in a list: its active version."""
+
+    name: str
+    version: str
+    description: str
+    lang: str
+    mode: str
+    has_script: bool
+    digest: str
+
+
+@dataclass(frozen=True)
+class PushedSkill:
+    """What became of a push."""
+
+    name: str
+    version: str
+    digest: str
+    active: bool
+    #: Whether the catalog had exactly this content before.
+    unchanged: bool
+    notes: "list[str]" = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SkillFile:
+    """A file that a run left."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a skill."""
+
+    code: str
+    severity: str
+    file: str
+    message: str
+    remedy: str
+    line: Optional[int] = None
+    category: Optional[str] = None
+    matched: Optional[str] = None
+
+
+class SkillError(SandliteError):
+    """A run did not succeed and ``check=True`` was passed, or :meth:`SkillResult.check` was called."""
+
+    def __init__(self, result: "SkillResult") -> None:
+        super().__init__(f"skill `{result.skill}` {result.status}: {result.error}")
+        #: The result of the run.
+        self.result = result
+
+
+@dataclass(frozen=True)
+class SkillResult:
+    """How a run of a skill went. A status other than ``success`` is a result, not an exception.
+
+    >>> skills = Skills(":memory:")
+    >>> _ = skills.push({"SKILL.md": "---\\nname: x\\ndescription: Fails.\\n---\\n", "main.sh": "echo why; exit 3"})
+    >>> result = skills.run("x")
+    >>> result.status, result.error, result.logs, bool(result)
+    ('failed', 'command exited with code 3', 'why\\n', False)
+    """
+
+    #: The name of this run.
+    run: str
+    skill: str
+    version: str
+    #: ``success``, ``failed`` or ``timeout``.
+    status: str
+    #: What the script wrote to ``output.json``; ``None`` if it wrote nothing.
+    output: Any
+    files: "tuple[SkillFile, ...]"
+    #: Standard output, then standard error.
+    logs: str
+    error: Optional[str]
+    duration_ms: int
+    usage: Optional[Mapping[str, int]]
+    notes: "tuple[str, ...]"
+    _native: Any = field(repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is ``success``."""
+        return self.status == "success"
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def check(self) -> "SkillResult":
+        """Returns the result if the run succeeded; otherwise raises :class:`SkillError`."""
+        if not self.ok:
+            raise SkillError(self)
+        return self
+
+    def read(self, path: str) -> bytes:
+        """Returns the bytes of a file that the run left."""
+        data: bytes = self._native.read(path)
+        return data
+
+    def save(self, directory: PathLike) -> None:
+        """Copies the files that the run left into a directory, created if it is missing. Nothing there is overwritten."""
+        self._native.save(os.fspath(directory))
+
+
+def _result(given: "tuple[str, _native.SkillRun]", check: bool) -> SkillResult:
+    said = json.loads(given[0])
+    made = SkillResult(
+        run=said["run"],
+        skill=said["skill"],
+        version=said["version"],
+        status=said["status"],
+        output=said.get("output"),
+        files=tuple(SkillFile(**one) for one in said["files"]),
+        logs=said["logs"],
+        error=said["error"],
+        duration_ms=said["duration_ms"],
+        usage=said.get("usage"),
+        notes=tuple(said["notes"]),
+        _native=given[1],
+    )
+    return made.check() if check else made
+
+
+@dataclass(frozen=True)
+class SkillTool:
+    """A skill as a tool for a model: call it with the arguments of its schema.
+
+    >>> skills = Skills(":memory:")
+    >>> _ = skills.push({"SKILL.md": "---\\nname: echo\\ndescription: Returns its input.\\n---\\n", "main.sh": "cp input.json out/output.json"})
+    >>> [tool] = skills.tools()
+    >>> tool.name, tool(input={"a": 1}).output
+    ('skill_echo', {'a': 1})
+    """
+
+    name: str
+    skill: str
+    description: str
+    input_schema: Mapping[str, Any]
+    _is_input: bool = field(repr=False)
+    _skills: "Skills" = field(repr=False, compare=False)
+
+    def _input(self, arguments: Mapping[str, Any]) -> Any:
+        return dict(arguments) if self._is_input else arguments.get("input")
+
+    def __call__(self, **arguments: Any) -> SkillResult:
+        """Runs the skill."""
+        return self._skills.run(self.skill, self._input(arguments))
+
+    def answer(self, arguments: Mapping[str, Any]) -> "Answer":
+        """Runs the skill and returns what a model reads: the output as JSON text, or ``Error: …``."""
+        return _answer(self._skills.run(self.skill, self._input(arguments)))
+
+    async def aanswer(self, arguments: Mapping[str, Any]) -> "Answer":
+        """The same, for ``asyncio``."""
+        return _answer(await self._skills.arun(self.skill, self._input(arguments)))
+
+
+def _answer(result: SkillResult) -> "Answer":
+    from ._records import Answer
+
+    if not result.ok:
+        logs = f"\n{result.logs}" if result.logs else ""
+        return Answer(f"Error: {result.error}{logs}", is_error=True)
+    text = result.logs if result.output is None else json.dumps(result.output, indent=2, ensure_ascii=False)
+    names = ", ".join(one.path for one in result.files)
+    return Answer(f"{text}\n[files: {names}]" if names else text, data=result.output)
+
+
+def _default_path() -> str:
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.environ.get("SANDLITE_SKILLS") or os.path.join(data, "sandlite", "skills")
+
+
+class Skills:
+    """A catalog of skills: a directory, the file of a sandbox that holds one, or ``":memory:"``. Without a path it is the one that
+    ``$SANDLITE_SKILLS`` names, or the user's own. ``preset`` and ``limits`` bound every run.
+
+    >>> skills = Skills(":memory:")
+    >>> pushed = skills.push({
+    ...     "SKILL.md": "---\\nname: double\\ndescription: Doubles a number.\\n---\\nGive `n`.\\n",
+    ...     "main.py": "import json, os\\nn = json.loads(os.environ['SANDBOX_INPUT'])['n']\\n"
+    ...                "json.dump({'n': n * 2}, open(os.environ['SANDBOX_OUTPUT'], 'w'))\\n",
+    ... })
+    >>> skills.run("double", {"n": 21}).output
+    {'n': 42}
+    """
+
+    def __init__(
+        self, path: Optional[PathLike] = None, *, preset: str = "normal", limits: Optional[LimitsLike] = None
+    ) -> None:
+        place = _default_path() if path is None else os.fspath(path)
+        text = None if limits is None else _limits(preset, limits)
+        self._native = _native.Skills.open(None if place == ":memory:" else place, preset, text)
+        self._path = place
+
+    def __repr__(self) -> str:
+        return f"Skills({self._path!r})"
+
+    def push(
+        self,
+        source: "Union[PathLike, Mapping[str, Content]]",
+        *,
+        replace: bool = False,
+        find_links: Union[PathLike, Iterable[PathLike], None] = None,
+        offline: bool = False,
+    ) -> PushedSkill:
+        """Keeps a version of a skill: a directory, a zip file, or files by path. Exactly the same content again changes nothing; other content under
+        the same version raises unless ``replace`` is set. Packages of ``requirements.txt`` are fetched by this interpreter's pip.
+
+        >>> skills.push({"SKILL.md": "---\\nname: a\\ndescription: Does nothing.\\n---\\n"}).version
+        '1.0.0'
+        """
+        files: "list[tuple[str, bytes]]" = []
+        path: Optional[str] = None
+        if isinstance(source, Mapping):
+            files = [(name, content(value)) for name, value in source.items()]
+        else:
+            path = os.fspath(source)
+        links = [str(link) for link in _paths(find_links)]
+        return PushedSkill(**json.loads(self._native.push(path, files, replace, (links, offline), _run_pip)))
+
+    def list(self, search: Optional[str] = None) -> "list[SkillInfo]":
+        """Returns the skills by name; with ``search`` those whose name or description contains a text.
+
+        >>> [skill.name for skill in skills.list()]
+        ['double']
+        """
+        found: "list[SkillInfo]" = []
+        after: Optional[str] = None
+        while True:
+            data = self._act("list_skills", search=search, after=after)
+            found += [SkillInfo(**one) for one in data["skills"]]
+            after = data.get("next")
+            if after is None:
+                return found
+
+    def load(self, name: str, file: Optional[str] = None) -> "dict[str, Any]":
+        """Returns the instructions of a skill, or the text of one of its files, with what else a model should know of it.
+
+        >>> loaded = skills.load("double")
+        >>> loaded["content"], loaded["location"], loaded["files"]
+        ('Give `n`.', '/skills/double/SKILL.md', ['SKILL.md', 'main.py'])
+        """
+        loaded: "dict[str, Any]" = self._act("load_skill", name=name, file=file)
+        return loaded
+
+    def versions(self, name: str) -> "list[dict[str, Any]]":
+        """Returns the versions of a skill, newest first.
+
+        >>> [(one["version"], one["active"]) for one in skills.versions("double")]
+        [('1.0.0', True)]
+        """
+        versions: "list[dict[str, Any]]" = self._act("skill_versions", name=name)["versions"]
+        return versions
+
+    def diff(self, name: str, old: str, new: Optional[str] = None) -> "dict[str, Any]":
+        """Compares two versions of a skill; ``new`` defaults to the active one.
+
+        >>> [(one["path"], one["status"]) for one in skills.diff("double", "1.0.0")["files"]]
+        [('SKILL.md', 'unchanged'), ('main.py', 'unchanged')]
+        """
+        compared: "dict[str, Any]" = self._act("diff_skill", name=name, **{"from": old, "to": new})
+        return compared
+
+    def activate(self, name: str, version: str) -> None:
+        """Makes a version the one that is used when none is named.
+
+        >>> skills.activate("double", "1.0.0")
+        """
+        self._act("activate_skill", name=name, version=version)
+
+    def delete(self, name: str, version: Optional[str] = None) -> "list[str]":
+        """Deletes a version, or the skill with all its versions, and returns the versions that were deleted.
+
+        >>> skills.delete("double")
+        ['1.0.0']
+        """
+        reference = name if version is None else f"{name}@{version}"
+        deleted: "list[str]" = self._act("delete_skill", name=reference)["deleted"]
+        return deleted
+
+    def run(
+        self,
+        name: str,
+        input: Any = None,
+        *,
+        version: Optional[str] = None,
+        files: Optional[Mapping[str, Content]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        session: Optional[str] = None,
+        check: bool = False,
+    ) -> SkillResult:
+        """Runs a skill in a fresh sandbox, or in that of ``session``. ``files`` are in ``/sandbox/input`` by name.
+
+        >>> skills.run("double", {"n": 4}, check=True).output
+        {'n': 8}
+        """
+        call = self._call(name, input, version, files, env, session, check)
+        return call.read(call.ask(None))
+
+    async def arun(
+        self,
+        name: str,
+        input: Any = None,
+        *,
+        version: Optional[str] = None,
+        files: Optional[Mapping[str, Content]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        session: Optional[str] = None,
+        check: bool = False,
+    ) -> SkillResult:
+        """The same, for ``asyncio``: cancelling it ends the run.
+
+        >>> (await skills.arun("double", {"n": 5})).output
+        {'n': 10}
+        """
+        from ._async import _finish
+
+        return await _finish(self._call(name, input, version, files, env, session, check))
+
+    def _call(
+        self,
+        name: str,
+        input: Any,
+        version: Optional[str],
+        files: Optional[Mapping[str, Content]],
+        env: Optional[Mapping[str, str]],
+        session: Optional[str],
+        check: bool,
+    ) -> "Call[SkillResult]":
+        reference = name if version in (None, "latest") else f"{name}@{version}"
+        options = json.dumps(
+            {
+                "input": None if input is None else json.dumps(input),
+                "env": list((env or {}).items()),
+                "session": session,
+            }
+        )
+        given = [(path, content(value)) for path, value in (files or {}).items()]
+        return Call(lambda done: self._native.run(reference, options, given, done), lambda answer: _result(answer, check))
+
+    def tools(self, prefix: str = "skill_") -> "list[SkillTool]":
+        """Returns each skill that can be run as a tool: name, description, schema of the arguments, and a call.
+
+        >>> [(tool.name, tool.skill) for tool in skills.tools()]
+        [('skill_double', 'double')]
+        """
+        return [
+            SkillTool(one["name"], one["skill"], one["description"], one["input_schema"], one["is_input"], self)
+            for one in json.loads(self._native.tools(prefix))
+        ]
+
+    def mount(self, guest: str = "/skills") -> Mount:
+        """Returns a mount that shows the active version of each skill, read-only.
+
+        >>> from sandlite import Sandbox
+        >>> Sandbox(mounts=[skills.mount()]).bash("ls /skills/double").stdout
+        'SKILL.md\\nmain.py\\n'
+        """
+        return Mount(self._native.directory(), guest)
+
+    def call_action(self, name: str, arguments: Optional[Mapping[str, Any]] = None) -> "Answer":
+        """Performs an action on skills by name, as MCP does.
+
+        >>> skills.call_action("list_skills").text
+        'double 1.0.0: Doubles a number.'
+        """
+        from ._records import Answer
+
+        said = json.loads(self._native.call_action(name, json.dumps(dict(arguments or {}))))
+        return Answer(said["text"], said["data"], said["is_error"])
+
+    def _act(self, action: str, **arguments: Any) -> Any:
+        return self.call_action(action, {key: value for key, value in arguments.items() if value is not None}).data
+
+
+def lint(path: PathLike, *, security: bool = False) -> "list[Finding]":
+    """Returns what is wrong with a skill at a path; with ``security`` also what the security scan finds.
+
+    >>> import pathlib
+    >>> _ = pathlib.Path("SKILL.md").write_text("---\\nname: x\\n---\\n")
+    >>> [(one.code, one.line, one.message) for one in lint("SKILL.md") if one.severity == "error"]
+    [('description', 1, 'description is required')]
+    """
+    return [Finding(**one) for one in json.loads(_native.lint_skill(os.fspath(path), security))]
