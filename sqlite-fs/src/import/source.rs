@@ -37,6 +37,7 @@ const TABLES: &[&str] = &[
     "sandlite_kv",
     "sandlite_run",
     "sandlite_session",
+    "sandlite_setting",
 ];
 
 /// A private copy of a foreign file, opened for reading.
