@@ -2,6 +2,7 @@
 
 mod files;
 mod limits;
+mod policy;
 mod run;
 mod versions;
 
@@ -14,6 +15,7 @@ use runtime::{Preset, WallTime};
 
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
+pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use versions::{Checkpoint, Diff, Log, Prune, Restore, Undo};
 
@@ -86,6 +88,12 @@ pub(crate) struct Global {
     /// Look at a past version: a run's number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a throw-away copy
     #[arg(long, global = true, value_name = "VERSION", help_heading = "Global options")]
     pub(crate) at: Option<String>,
+    /// Bind commands and files by the rules of this file: see docs/policies.md
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) policy: Option<GivenPolicy>,
+    /// Look as a principal, NAME or NAME:LABEL,LABEL: what the policy hides from it does not exist
+    #[arg(long, global = true, value_name = "VIEW", help_heading = "Global options")]
+    pub(crate) view: Option<View>,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -122,6 +130,10 @@ pub(crate) enum Verb {
     Checkpoints,
     /// Drop old versions
     Prune(Prune),
+    /// Print each change of the sandbox's files as it is committed
+    Watch(Watch),
+    /// Show, set or clear the policy that is stored with the sandbox
+    Policy(PolicyArgs),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

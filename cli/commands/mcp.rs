@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use runtime::{Host, Sandbox};
 use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
-use crate::args::{Global, Mcp};
+use crate::args::{GivenPolicy, Global, Mcp};
 use crate::exit::Code;
 use crate::printer::Printer;
 
@@ -19,13 +19,16 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
     if let Some(path) = &database {
         builder = builder.database(path);
     }
+    if let Some(GivenPolicy(policy)) = &global.policy {
+        builder = builder.policy(policy.clone());
+    }
     let beside = database.map(|path| path.with_extension("snapshots"));
     let settings = Settings {
         snapshots: args.snapshots.clone().or(beside),
         tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
         ..Settings::new(host, global.preset.limits())
     };
-    let service = Service::new(builder.open()?, settings)?;
+    let service = Service::new(super::viewed(global, builder.open()?)?, settings)?;
     match args.http {
         None => serve_stdio(service)?,
         Some(address) => {

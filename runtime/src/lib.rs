@@ -51,13 +51,15 @@ pub use error::Error;
 pub use guests::PYTHON_LICENSES as LICENSES;
 /// The package that holds the scientific Python, and its version: [`Host::add_python_sci`] installs it.
 pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
-pub use history::{HistoryFilter, Run};
+pub use history::{Commit, FileChange, HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
-pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
+pub use presets::{
+    Access, ByteSize, Labels, LimitName, LimitValue, Limits, Overrides, Policy, PolicyError, Preset, Rule, WallTime,
+};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Summary};
 pub use session::{PythonSession, Session};
@@ -65,5 +67,5 @@ pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
 pub use tools::{Tool, ToolContext, ToolPause};
-pub use versions::{Comparison, Difference, DifferenceKind, LoggedVersion, Versions};
+pub use versions::{Comparison, Difference, DifferenceKind, Event, EventPage, LoggedVersion, Versions};
 pub use vfs::TreeCopy;

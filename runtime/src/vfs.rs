@@ -22,6 +22,7 @@ use sqlite_fs::ROOT;
 pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
+pub(crate) use policy::Binding;
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree};
 pub(crate) use view::{Scope, TOOL, View};

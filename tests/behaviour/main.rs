@@ -3,11 +3,13 @@
 mod actions;
 mod commands;
 mod determinism;
+mod events;
 mod files;
 mod history;
 mod kv;
 mod limits;
 mod mounts;
+mod policy;
 mod processes;
 mod sessions;
 mod snapshot;

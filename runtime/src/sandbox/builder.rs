@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use presets::{Limits, Preset};
+use presets::{Limits, Policy, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota, Transaction};
 
 use super::Sandbox;
 use super::files::Content;
 use super::mount::{self, Mount};
+use super::policy;
 use crate::Error;
 use crate::clock;
 use crate::defaults::{ENVIRONMENT, HOME};
@@ -18,7 +19,7 @@ use crate::host::{Host, HostBuilder, Starting};
 use crate::run::{Command, Surroundings, set_variable, surroundings};
 use crate::session::{self, Interpreters};
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Fixed, Scope, View};
+use crate::vfs::{Binding, Fixed, Scope, View};
 
 /// Settings of a [`Sandbox`].
 ///
@@ -43,6 +44,8 @@ pub struct Builder {
     mounts: Vec<Mount>,
     python_idle: Option<Duration>,
     python: Python,
+    policy: Option<Policy>,
+    as_owner: bool,
 }
 
 /// Which Python a sandbox has as `python3`.
@@ -254,6 +257,30 @@ impl Builder {
         self
     }
 
+    /// Binds the sandbox by a policy, besides the one that is stored with it: guests, [`Sandbox::fs`], the tools of agents and
+    /// all else. [`Sandbox::owner`] is a handle that is not bound.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Policy, Sandbox};
+    /// let policy = Policy::parse("[[rule]]\npath = \"/keys\"\naccess = \"hidden\"")?;
+    /// let sandbox = Sandbox::builder().policy(policy).file("/keys/id", "secret").open()?;
+    /// assert!(!sandbox.bash("cat /keys/id")?.status.success());
+    /// assert_eq!(sandbox.owner()?.fs().read("/keys/id")?, b"secret");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Opens the sandbox as its owner: no policy binds the handle, be the stored one damaged. Views that are made from it are bound.
+    #[must_use]
+    pub fn as_owner(mut self) -> Self {
+        self.as_owner = true;
+        self
+    }
+
     /// Opens a database that exists for looking at it, also while another process works in it; nothing runs.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -321,7 +348,18 @@ impl Builder {
         for (name, value) in self.surroundings.env {
             set_variable(&mut env, name, value);
         }
+        let given = self.policy.map(Policy::check).transpose()?;
+        let stored = match policy::stored(&database) {
+            Err(_) if self.as_owner => None,
+            stored => stored?,
+        };
+        let mut binding = Binding::new(stored, given)?;
+        if self.as_owner {
+            binding = binding.of_owner();
+        }
+        let recorder = Recorder::new(database.clone()).bound_by(&binding);
         let scope = Scope {
+            binding,
             world,
             mounts: mount::open(self.mounts, &database)?,
             alias,
@@ -330,7 +368,7 @@ impl Builder {
         };
         let sandbox = Sandbox {
             host,
-            recorder: Recorder::new(database.clone()),
+            recorder,
             database,
             power_safe: self.power_safe,
             scope,
@@ -345,8 +383,9 @@ impl Builder {
             import_notes: import_notes.into(),
         };
         if !self.read_only {
-            sandbox.furnish()?;
-            sandbox.seed(self.files)?;
+            let owner = sandbox.unbound();
+            owner.furnish()?;
+            owner.seed(self.files)?;
         }
         Ok(sandbox)
     }

@@ -79,6 +79,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn info(&self) -> Result<Summary, Error> {
+        self.refuse_in_part("describe the sandbox")?;
         self.recorder.settle();
         let reader = self.database.reader()?;
         let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history, past } = reader.used()?;
@@ -122,6 +123,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
+        self.refuse_in_part("check the sandbox")?;
         Ok(self.database.check()?)
     }
 
@@ -172,6 +174,7 @@ impl Sandbox {
     ///
     /// When the file exists or cannot be written.
     pub fn fork_to(&self, path: impl Into<PathBuf>) -> Result<Self, Error> {
+        self.refuse_in_part("copy the sandbox into a file")?;
         self.fork_with(options(&self.limits, self.power_safe, Some(path.into())))
     }
 
@@ -182,8 +185,9 @@ impl Sandbox {
         let import_notes = Arc::default();
         let fork =
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
+        let fork = Self { recorder: fork.recorder.bound_by(&self.scope.binding), ..fork };
         if let Some(version) = self.at {
-            fork.versions().restore(&format!("v{version}"), &[])?;
+            fork.unbound().versions().restore(&format!("v{version}"), &[])?;
         }
         Ok(fork)
     }
@@ -226,6 +230,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
+        self.refuse_in_part("compute the digest of the sandbox")?;
         if self.at.is_some() {
             return self.fork()?.digest(export);
         }
@@ -239,6 +244,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
+        self.refuse_in_part("export the sandbox")?;
         if self.at.is_some() {
             return self.fork()?.export_with(path, export);
         }
@@ -262,6 +268,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
+        self.refuse_in_part("export the sandbox")?;
         self.recorder.settle();
         Ok(self.database.export_compat(path.as_ref(), export, compat)?)
     }

@@ -43,7 +43,7 @@ const DEPTH_MAX: usize = 256;
 /// Device numbers of mounts start here.
 const DEVICES: u64 = 16;
 /// Inode numbers of host files: made up from their paths.
-const HOST_INODES: u64 = 1 << 60;
+pub(super) const HOST_INODES: u64 = 1 << 60;
 
 #[derive(Debug)]
 struct Known {

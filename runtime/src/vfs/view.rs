@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::stat::Stat;
+use presets::Access;
 use sqlite_fs::path::{Bounds, Tree};
 use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
 
-use super::mounts::{self, MountPoint, Mounts, OverlayChanges};
-use super::policy::{self, Operation, Place, Principal};
+use super::mounts::{self, HOST_INODES, MountPoint, Mounts, OverlayChanges};
+use super::policy::{self, Binding, Guard, Operation, Place, Principal};
 use super::{ALIAS_NODE, Fixed, Node, ROOT_NODE, Thing};
 use crate::Error;
 use crate::defaults::USER;
@@ -41,11 +42,20 @@ pub(crate) struct Scope {
     pub(crate) tools: Arc<[String]>,
     /// Whether redirections, `touch` and `tee` create the directories above their files, as LocalSandbox's shell does.
     pub(crate) creates_parents: bool,
+    /// Who may see and do what.
+    pub(crate) binding: Binding,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { world: Fixed::world(), mounts: Arc::from([]), alias: None, tools: Arc::from([]), creates_parents: false }
+        Self {
+            world: Fixed::world(),
+            mounts: Arc::from([]),
+            alias: None,
+            tools: Arc::from([]),
+            creates_parents: false,
+            binding: Binding::default(),
+        }
     }
 }
 
@@ -58,7 +68,9 @@ pub(crate) struct View<R> {
     alias: Option<Arc<str>>,
     tools: Arc<[String]>,
     creates_parents: bool,
-    principal: Principal,
+    pub(super) principal: Principal,
+    /// The rules of policies; `None` when there are none, which then costs nothing.
+    pub(super) guard: Option<Box<Guard>>,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
     pub(super) appending: Mutex<()>,
 }
@@ -67,6 +79,7 @@ impl<R: Rows> View<R> {
     /// The files as these rows have them. A mount point that is not there is not shown.
     pub(crate) fn new(rows: R, scope: &Scope) -> Result<Self, FsError> {
         let mounts = if scope.mounts.is_empty() { None } else { Some(Box::new(Mounts::new(&scope.mounts, &rows)?)) };
+        let guard = scope.binding.rules()?.map(|rules| Guard::new(rules, &rows)).transpose()?.map(Box::new);
         Ok(Self {
             rows,
             fixed: scope.world,
@@ -75,6 +88,7 @@ impl<R: Rows> View<R> {
             tools: Arc::clone(&scope.tools),
             creates_parents: scope.creates_parents,
             principal: Principal::Embedder,
+            guard,
             appending: Mutex::new(()),
         })
     }
@@ -99,20 +113,24 @@ impl<R: Rows> View<R> {
     /// The lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
+        let plain = |path: &str| path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+        let is_seen = |line: &&str| !line.split(' ').nth(1).is_some_and(|path| self.hides_path(&plain(path)));
+        let mounted: String = mounted.split_inclusive('\n').filter(is_seen).collect();
         format!("sandlite / sandlite rw,relatime 0 0\n{mounted}")
     }
 
     /// The metadata of a node as a guest sees it. A descriptor has none here: its process knows.
     pub(crate) fn attributes(&self, node: Node) -> Result<Stat, FsError> {
         match self.current(node) {
-            Node::Row(ino) => self.rows.stat(ino).map(of_row),
+            Node::Row(ino) => self.rows.stat(ino).map(|row| self.of_row(row)),
             Node::Fixed(id) => Ok(self.fixed.stat(id)),
             Node::Host(id) => self.mounts()?.stat(id),
             Node::Descriptor(_) => Err(FsError::NoEntry),
         }
     }
 
-    /// Asks the policy about an operation on a node.
+    /// Asks the policy about an operation on a node, by where it is. What rules say is asked before, about the node that the
+    /// caller named ([`allow`](Self::allow)): a file can be created in a directory that itself may not be changed.
     pub(super) fn decide(&self, node: Node, operation: Operation) -> Result<(), FsError> {
         policy::decide(self.principal, self.place(node)?, operation)
     }
@@ -121,19 +139,73 @@ impl<R: Rows> View<R> {
         match node {
             Node::Row(ino) => {
                 let pinned = self.mounts.as_deref().is_some_and(|mounts| mounts.is_pinned(ino));
-                Ok(Place { writable: true, pinned })
+                Ok(Place { writable: true, pinned, access: Access::Write })
             }
             Node::Host(id) => {
                 let mounts = self.mounts()?;
-                Ok(Place { writable: mounts.point(id)?.overlay, pinned: mounts.place(id)?.is_none() })
+                let (writable, pinned) = (mounts.point(id)?.overlay, mounts.place(id)?.is_none());
+                Ok(Place { writable, pinned, access: Access::Write })
             }
-            Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false }),
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false, access: Access::Write }),
         }
     }
 
     /// Checks whether a file of this mode may be opened so.
-    pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool) -> Result<(), FsError> {
-        self.decide(node, Operation::Open { mode, read, write })
+    pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool, grow: bool) -> Result<(), FsError> {
+        let operation = Operation::Open { mode, read, write, grow };
+        self.allow(node, operation)?;
+        self.decide(node, operation)
+    }
+
+    /// Whether a name in the root directory is the fixed world's.
+    pub(super) fn is_fixed(&self, name: &str) -> bool {
+        self.fixed.lookup(Fixed::ROOT, name).is_some()
+    }
+
+    /// Whether the number in an entry is a row's: those of host files are made up.
+    pub(super) fn is_row(&self, ino: u64) -> bool {
+        self.mounts.is_none() || ino < HOST_INODES
+    }
+
+    /// The entries of a directory, hidden ones included.
+    pub(super) fn all_entries(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        match self.current(dir) {
+            Node::Row(ino) if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
+            Node::Row(ino) => match self.lower_of(ino) {
+                None => self.readdir_rows(ino, cookie, limit),
+                Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
+            },
+            Node::Fixed(id) => self.fixed.readdir(id, cookie, limit),
+            Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
+            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        }
+    }
+
+    // A program that may not be started is not there.
+    fn is_started(&self, (node, _): (Node, FileType)) -> bool {
+        match self.thing(node) {
+            Some(Thing::Program(_, program)) => self.may_start(program),
+            _ => true,
+        }
+    }
+
+    // A row's metadata in the guest's words.
+    fn of_row(&self, row: sqlite_fs::Stat) -> Stat {
+        let is_dir = row.is_dir();
+        Stat {
+            dev: ROWS_DEVICE,
+            ino: row.ino,
+            mode: row.mode,
+            // It would count the directories that are hidden.
+            nlink: if is_dir && self.hides() { 1 } else { row.nlink },
+            uid: row.uid,
+            gid: row.gid,
+            rdev: row.rdev,
+            size: if is_dir { DIRECTORY_SIZE } else { row.size },
+            atime: row.atime,
+            mtime: row.mtime,
+            ctime: row.ctime,
+        }
     }
 
     /// What is known of the content of a node without reading it.
@@ -150,7 +222,9 @@ impl<R: Rows> View<R> {
 
     /// Whether the program of this name is a function of the embedding program: no other program has the name.
     pub(crate) fn is_tool(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool == name) && guests::programs().all(|(program, _)| program != name)
+        self.may_start(name)
+            && self.tools.iter().any(|tool| tool == name)
+            && guests::programs().all(|(program, _)| program != name)
     }
 
     /// Whether redirections create the directories above their files.
@@ -162,6 +236,14 @@ impl<R: Rows> View<R> {
     pub(crate) fn thing(&self, node: Node) -> Option<&'static Thing> {
         match node {
             Node::Fixed(id) => Some(self.fixed.thing(id)),
+            _ => None,
+        }
+    }
+
+    // What is at a name of the fixed world.
+    fn fixed_child(&self, dir: Node, name: &str) -> Option<(Node, FileType)> {
+        match dir {
+            Node::Fixed(id) => self.fixed.lookup(id, name),
             _ => None,
         }
     }
@@ -213,6 +295,11 @@ impl View<Transaction> {
         changes.unwrap_or_default()
     }
 
+    /// The content of a row, whatever the rules of this view say: for the owner's own functions.
+    pub(crate) fn rows_content(&self, path: &str) -> Result<Vec<u8>, sqlite_fs::Error> {
+        self.rows.fs().read(path)
+    }
+
     /// The run's transaction.
     pub(crate) fn transaction(&self) -> &Transaction {
         &self.rows
@@ -252,7 +339,7 @@ impl<R: Rows> Tree for View<R> {
     type Node = Node;
 
     fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
-        match self.current(dir) {
+        let found = match self.current(dir) {
             Node::Row(ino) if dir == ALIAS_NODE => self.rows.lookup(ino, name).map(|(ino, kind)| (Node::Row(ino), kind)),
             Node::Row(ino) => {
                 if ino == ROOT
@@ -271,12 +358,15 @@ impl<R: Rows> Tree for View<R> {
             }
             Node::Fixed(id) => {
                 // A tool is run by the program `tool`, in whose directory it is found.
-                let tool = || self.tools.iter().any(|tool| tool == name).then(|| self.fixed.lookup(id, TOOL)).flatten();
-                self.fixed.lookup(id, name).or_else(tool).ok_or(FsError::NoEntry)
+                let is_tool = self.tools.iter().any(|tool| tool == name) && self.may_start(name);
+                let tool = || is_tool.then(|| self.fixed.lookup(id, TOOL)).flatten();
+                let program = self.fixed.lookup(id, name).filter(|found| self.is_started(*found));
+                return program.or_else(tool).ok_or(FsError::NoEntry);
             }
             Node::Host(id) => self.lookup_lower(id, name),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
-        }
+        };
+        self.met(dir, name, found?)
     }
 
     fn parent(&self, dir: Node) -> Result<Node, FsError> {
@@ -329,27 +419,35 @@ impl<R: Rows> Volume for View<R> {
     }
 
     fn readdir(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
-        match self.current(dir) {
-            Node::Row(ino) if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
-            Node::Row(ino) => match self.lower_of(ino) {
-                None => self.readdir_rows(ino, cookie, limit),
-                Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
-            },
-            Node::Fixed(id) => self.fixed.readdir(id, cookie, limit),
-            Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
-            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        let is_program = |entry: &Entry| self.fixed_child(dir, &entry.name).is_none_or(|found| self.is_started(found));
+        let mut cookie = cookie;
+        loop {
+            let entries = self.all_entries(dir, cookie, limit)?;
+            // An empty list is the end: one that is hidden as a whole is not.
+            let Some(last) = entries.last() else { return Ok(entries) };
+            cookie = last.cookie;
+            let seen: Vec<Entry> = match dir {
+                Node::Fixed(_) if self.restricts_commands() => entries.into_iter().filter(is_program).collect(),
+                Node::Row(_) | Node::Host(_) if self.hides() => self.visible(dir, entries)?,
+                _ => return Ok(entries),
+            };
+            if !seen.is_empty() {
+                return Ok(seen);
+            }
         }
     }
 
     fn child(&self, dir: Node, entry: &Entry) -> Result<Node, FsError> {
         match dir {
-            Node::Row(_) if self.mounts.is_none() && dir != ROOT_NODE => Ok(Node::Row(entry.ino)),
+            Node::Row(_) if self.mounts.is_none() && dir != ROOT_NODE => {
+                Ok(self.met(dir, &entry.name, (Node::Row(entry.ino), entry.kind))?.0)
+            }
             _ => Ok(self.lookup(dir, &entry.name)?.0),
         }
     }
 
     fn is_joined(&self, dir: Node) -> bool {
-        self.mounts.is_some() || dir == ROOT_NODE
+        self.mounts.is_some() || dir == ROOT_NODE || self.guard.is_some()
     }
 
     // It is in every sandbox.
@@ -366,22 +464,5 @@ impl<R: Rows> Volume for View<R> {
 
     fn at_once<T>(&self, work: impl FnOnce() -> Result<T, FsError>) -> Result<T, FsError> {
         self.rows.at_once(work)
-    }
-}
-
-// A row's metadata in the guest's words.
-fn of_row(row: sqlite_fs::Stat) -> Stat {
-    Stat {
-        dev: ROWS_DEVICE,
-        ino: row.ino,
-        mode: row.mode,
-        nlink: row.nlink,
-        uid: row.uid,
-        gid: row.gid,
-        rdev: row.rdev,
-        size: if row.is_dir() { DIRECTORY_SIZE } else { row.size },
-        atime: row.atime,
-        mtime: row.mtime,
-        ctime: row.ctime,
     }
 }

@@ -17,7 +17,8 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let path = path.filter(|_| errno.is_some() || matches!(error, Error::Stale { .. }));
     let kind = match error {
         Error::Stale { .. } => "changed",
-        Error::Invalid(_) | Error::CommandTooLong { .. } | Error::Limit(_) => "invalid",
+        Error::Refused(_) => "refused",
+        Error::Invalid(_) | Error::CommandTooLong { .. } | Error::Limit(_) | Error::Policy(_) => "invalid",
         error if error.is_busy() => "busy",
         _ => "other",
     };

@@ -8,16 +8,16 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Compat, Content, Error, Export, HistoryFilter, Limits, Mount, Preset, Sandbox};
+use runtime::actions::{Answer, Context, Effect, Permission, find};
+use runtime::{Compat, Content, Error, Export, HistoryFilter, Limits, Mount, Preset, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
-use crate::operation::{Done, act, json};
+use crate::operation::{Done, act, command, json};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
-use crate::{errors, fork, trees};
+use crate::{errors, fork, policy, trees};
 
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
@@ -34,8 +34,19 @@ impl NativeSandbox {
         Self { open: Mutex::new(Some(sandbox)), about }
     }
 
+    /// Another handle of the same sandbox.
+    pub(crate) fn with(&self, py: Python<'_>, make: impl FnOnce(&Sandbox) -> Result<Sandbox, Error>) -> PyResult<Self> {
+        let made = make(&self.get(py)?).map_err(|error| errors::raise(py, &error))?;
+        Ok(Self::new(made, self.about.clone()))
+    }
+
+    /// What tells it from other sandboxes of this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.about.number
+    }
+
     /// The sandbox, for reading: that never waits.
-    fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
         fork::check(py)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
     }
@@ -111,29 +122,11 @@ impl Drop for NativeSandbox {
     }
 }
 
-/// A command and its options, as Python gives them.
-fn command(
-    py: Python<'_>,
-    kind: &str,
-    text: String,
-    options: &str,
-    stdin: Option<Vec<u8>>,
-    echo: bool,
-) -> PyResult<(Command, RunOptions)> {
-    let options: RunOptions =
-        serde_json::from_str(options).map_err(|error| errors::raise(py, &Error::Invalid(format!("invalid options: {error}"))))?;
-    let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
-    if let Some(bytes) = stdin {
-        command = command.stdin(bytes);
-    }
-    Ok((if echo { command.echo() } else { command }, options))
-}
-
 #[pymethods]
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, policy=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -151,8 +144,10 @@ impl NativeSandbox {
         read_only: bool,
         wait: Option<f64>,
         limits: Option<String>,
+        policy: Option<String>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
+        let policy = policy.map(|text| policy::parse(py, &text)).transpose()?;
         let limits = limits.map(|text| Limits::parse_custom(&text)).transpose();
         let limits = limits.map_err(|error| errors::raise(py, &error.into()))?;
         let wait = wait.map(Duration::try_from_secs_f64).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -175,6 +170,9 @@ impl NativeSandbox {
             let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
             if let Some(limits) = limits {
                 builder = builder.custom_limits(limits);
+            }
+            if let Some(policy) = policy {
+                builder = builder.policy(policy);
             }
             if let Some(path) = db {
                 builder = builder.database(path);
@@ -213,7 +211,7 @@ impl NativeSandbox {
         }
     }
 
-    /// Runs bash or Python; `options` is a [`RunOptions`] as JSON.
+    /// Runs bash or Python; `options` is a `RunOptions` as JSON.
     #[pyo3(signature = (kind, text, options, stdin, done=None, echo=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn run(
