@@ -3,6 +3,7 @@
 mod files;
 mod git;
 mod limits;
+mod policy;
 mod run;
 mod skill;
 mod versions;
@@ -18,6 +19,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
+pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo, Update};
@@ -92,6 +94,12 @@ pub(crate) struct Global {
     /// Look at a past version: a run's number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a throw-away copy
     #[arg(long, global = true, value_name = "VERSION", help_heading = "Global options")]
     pub(crate) at: Option<String>,
+    /// Bind commands and files by the rules of this file: see docs/policies.md
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) policy: Option<GivenPolicy>,
+    /// Look as a principal, NAME or NAME:LABEL,LABEL: what the policy hides from it does not exist
+    #[arg(long, global = true, value_name = "VIEW", help_heading = "Global options")]
+    pub(crate) view: Option<View>,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -140,6 +148,10 @@ pub(crate) enum Verb {
     Skill(Skill),
     /// Exchange versions with git: export them as commits, import commits as versions
     Git(Git),
+    /// Print each change of the sandbox's files as it is committed
+    Watch(Watch),
+    /// Show, set or clear the policy that is stored with the sandbox
+    Policy(PolicyArgs),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
     /// Fill a new sandbox from a snapshot; its rows are checked and copied

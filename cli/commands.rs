@@ -20,12 +20,14 @@ mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod pip;
+mod policy;
 mod presets;
 mod python;
 pub(crate) mod run;
 pub(crate) mod skill;
 mod versions;
 mod wasm;
+mod watch;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -34,7 +36,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use runtime::{Builder, NewFile, Sandbox};
 
-use crate::args::{Args, Global, Verb};
+use crate::args::{Args, GivenPolicy, Global, Verb};
 use crate::engine;
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
@@ -66,6 +68,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Prune(prune) => versions::prune(global, prune, printer),
         Verb::Skill(skill) => skill::run(global, skill, printer),
         Verb::Git(git) => git::run(global, git, printer),
+        Verb::Watch(watch) => watch::run(global, watch, printer),
+        Verb::Policy(policy) => policy::run(global, policy, printer),
         Verb::Export(export) => export::run(global, export, printer),
         Verb::Import(import) => import::run(global, import, printer),
         Verb::Fork(fork) => fork::run(global, fork, printer),
@@ -103,8 +107,16 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
 
 /// A sandbox as the options say.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
-    let builder = global.preset.give(engine::give(Sandbox::builder())).wait(global.wait.0);
-    match database(global) {
+    builder_on(global, database(global), printer)
+}
+
+/// The same on a database that was named otherwise.
+fn builder_on(global: &Global, database: Option<PathBuf>, printer: &Printer) -> Builder {
+    let mut builder = global.preset.give(engine::give(Sandbox::builder())).wait(global.wait.0);
+    if let Some(GivenPolicy(policy)) = &global.policy {
+        builder = builder.policy(policy.clone());
+    }
+    match database {
         Some(path) => {
             printer.verbose(format_args!("using `{}`", path.display()));
             builder.database(path)
@@ -124,32 +136,56 @@ fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, builder(global, printer).open()?)
 }
 
-/// The sandbox at the version that the options name.
+/// The sandbox as the options look at it: in a view, at a version.
 pub(crate) fn at(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
+    let sandbox = viewed(global, sandbox)?;
     Ok(match &global.at {
         Some(version) => sandbox.at(version)?,
         None => sandbox,
     })
 }
 
+/// The view that the options name.
+pub(crate) fn viewed(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
+    Ok(match &global.view {
+        Some(view) => sandbox.view(&view.principal, view.labels.clone())?,
+        None => sandbox,
+    })
+}
+
 /// The sandbox of a verb that changes what is there.
 fn existing(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
-    at(global, known(global, printer)?.open()?)
+    at(global, owned(global, known(global, None, printer)?).open()?)
 }
 
 /// The same with more settings.
 fn existing_with(global: &Global, printer: &Printer, give: impl FnOnce(Builder) -> Builder) -> anyhow::Result<Sandbox> {
-    at(global, give(known(global, printer)?).open()?)
+    at(global, give(owned(global, known(global, None, printer)?)).open()?)
 }
 
 /// The sandbox of a verb that only looks: nothing is written, and whoever is working in it is not disturbed.
 fn looking(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
-    at(global, known(global, printer)?.read_only().open()?)
+    at(global, owned(global, known(global, None, printer)?).read_only().open()?)
 }
 
-fn known(global: &Global, printer: &Printer) -> anyhow::Result<Builder> {
-    match database(global) {
-        Some(path) if path.exists() => Ok(builder(global, printer)),
+/// The same for files and keys, which the stored policy is about.
+fn existing_bound(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
+    at(global, known(global, None, printer)?.open()?)
+}
+
+/// The same for looking.
+fn looking_bound(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
+    at(global, known(global, None, printer)?.read_only().open()?)
+}
+
+// Verbs about the whole sandbox are its owner's, unless the options say who else looks.
+fn owned(global: &Global, builder: Builder) -> Builder {
+    if global.policy.is_none() && global.view.is_none() { builder.as_owner() } else { builder }
+}
+
+fn known(global: &Global, named: Option<&PathBuf>, printer: &Printer) -> anyhow::Result<Builder> {
+    match named.cloned().or_else(|| database(global)) {
+        Some(path) if path.exists() => Ok(builder_on(global, Some(path), printer)),
         Some(path) => {
             let hint = "any command creates it: `sandlite --db FILE bash -c true`";
             Err(Hinted::error(format!("`{}` does not exist", path.display()), hint))

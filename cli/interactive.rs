@@ -46,7 +46,7 @@ pub(crate) fn is_wanted(printer: &Printer) -> bool {
 
 /// Talks until the user leaves.
 pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = with_places(commands::builder(global, printer), options)?.open()?;
+    let sandbox = commands::viewed(global, with_places(commands::builder(global, printer), options)?.open()?)?;
     let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
     let start = options.cwd.as_deref().unwrap_or(runtime::HOME);
     let mut conversation = open(global, options, &sandbox, &name, tongue)?.starting_in(start);

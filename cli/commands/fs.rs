@@ -12,8 +12,8 @@ use crate::printer::Printer;
 pub(crate) fn run(global: &Global, args: &Files, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = match &args.verb {
         FilesVerb::Put { .. } | FilesVerb::Mkdir { .. } => super::stored(global, printer)?,
-        FilesVerb::Rm { .. } | FilesVerb::Mv { .. } | FilesVerb::Cp { .. } => super::existing(global, printer)?,
-        _ => super::looking(global, printer)?,
+        FilesVerb::Rm { .. } | FilesVerb::Mv { .. } | FilesVerb::Cp { .. } => super::existing_bound(global, printer)?,
+        _ => super::looking_bound(global, printer)?,
     };
     Ok(super::answered(act(&sandbox, &args.verb, printer).map(|()| Code::Success), printer))
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(global: &Global, args: &Kv, printer: &Printer) -> anyhow::Resu
 }
 
 fn get(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Code> {
-    let value = super::looking(global, printer)?.kv().get(key)?;
+    let value = super::looking_bound(global, printer)?.kv().get(key)?;
     match value {
         None => Ok(super::answered(Err(anyhow::anyhow!("there is no key `{key}`")), printer)),
         Some(value) if printer.is_json() => {
@@ -58,7 +58,7 @@ fn too_large(error: anyhow::Error) -> anyhow::Error {
 }
 
 fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result<Code> {
-    let found = super::existing(global, printer)?.kv().delete_all(keys)?;
+    let found = super::existing_bound(global, printer)?.kv().delete_all(keys)?;
     let deleted = KvDeleted::new(keys.to_vec(), &found);
     if printer.is_json() {
         printer.json(&json!(deleted));
@@ -71,7 +71,7 @@ fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result
 }
 
 fn list(global: &Global, prefix: &str, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = super::looking(global, printer)?;
+    let sandbox = super::looking_bound(global, printer)?;
     if printer.is_json() {
         printer.json(&json!(KvNames { keys: sandbox.kv().keys(prefix)?, truncated: false }));
         return Ok(Code::Success);

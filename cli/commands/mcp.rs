@@ -7,7 +7,7 @@ use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
 use super::run::with_programs;
 use super::skill;
-use crate::args::{Global, Mcp};
+use crate::args::{GivenPolicy, Global, Mcp};
 use crate::exit::Code;
 use crate::printer::Printer;
 
@@ -32,6 +32,9 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
     if let Some(skills) = &skills {
         builder = builder.mount(Mount::read_only(skills.directory()?, "/skills"));
     }
+    if let Some(GivenPolicy(policy)) = &global.policy {
+        builder = builder.policy(policy.clone());
+    }
     let beside = database.map(|path| path.with_extension("snapshots"));
     let settings = Settings {
         snapshots: args.snapshots.clone().or(beside),
@@ -40,7 +43,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
         ..Settings::new(host, global.preset.limits())
     };
-    let service = Service::new(builder.open()?, settings)?;
+    let service = Service::new(super::viewed(global, builder.open()?)?, settings)?;
     match args.http {
         None => serve_stdio(service)?,
         Some(address) => {

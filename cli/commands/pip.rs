@@ -115,7 +115,7 @@ pub(super) fn fetch(words: &[String]) -> anyhow::Result<Fetched> {
 }
 
 fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
-    let packages = super::looking(global, printer)?.packages().list()?;
+    let packages = super::looking_bound(global, printer)?.packages().list()?;
     if printer.is_json() {
         printer.json(&json!({ "packages": packages }));
         return Ok(Code::Success);
@@ -128,7 +128,7 @@ fn list(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
 }
 
 fn uninstall(global: &Global, names: &[String], printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = super::existing(global, printer)?;
+    let sandbox = super::existing_bound(global, printer)?;
     let (mut removed, mut missing) = (Vec::new(), Vec::new());
     for (name, found) in names.iter().zip(sandbox.packages().uninstall_all(names)?) {
         let place = if found { &mut removed } else { &mut missing };

@@ -69,6 +69,9 @@ pub(crate) fn tell(output: &Output, printer: &Printer) {
     if let Some(reached) = output.status.limit() {
         printer.limit(reached);
     }
+    if let Some(message) = &output.refused {
+        printer.note(format_args!("changes refused by a hook: {message}"));
+    }
     if output.restarted {
         printer.note(runtime::RESTARTED);
     }

@@ -26,8 +26,10 @@
 
 mod amount;
 mod limits;
+mod policy;
 mod preset;
 
 pub use amount::{Amount, AmountError, ByteSize, WallTime};
 pub use limits::{LimitError, LimitName, LimitValue, Limits, Overrides};
+pub use policy::{Access, Labels, Policy, PolicyError, Rule, is_label};
 pub use preset::{Preset, UnknownPreset};

@@ -4,6 +4,7 @@
 //! functions from it. Knows nothing of protocols: an interface prepares an action, gives it a [`Context`] and passes on its [`Answer`].
 
 mod answer;
+mod events;
 mod files;
 mod history;
 mod places;
@@ -28,6 +29,7 @@ use crate::agent::{DeleteFile, EditFile, Glob, Grep, ListFiles, MoveFile, ReadFi
 use crate::{Cancel, Command, Error, Sandbox, Stream};
 
 pub use answer::{Answer, quoted, shortened};
+pub use events::{AcknowledgeEvents, Acknowledged, Events};
 pub use history::{History, HistoryRow, HistoryRows};
 pub use places::{AppendFile, Appended, FileDescription, FileInfo, MadeDirectory, MakeDirectory, NewContent, WroteFiles};
 pub use record::{Record, Recorded};
@@ -336,6 +338,10 @@ static ACTIONS: &[Action] = &[
     Action::new::<Checkpoints>("checkpoints", "List checkpoints", CHECKPOINTS, Reads, ReadHistory).for_programs(),
     Action::new::<PruneVersions>("prune_versions", "Drop old versions", PRUNE, Changes, WriteFiles).for_programs(),
     Action::new::<Update>("update", "Update an overlay", UPDATE, Changes, WriteFiles).idempotent().for_programs(),
+    Action::new::<Events>("events", "List events", EVENTS, Reads, ReadHistory).for_programs(),
+    Action::new::<AcknowledgeEvents>("acknowledge_events", "Acknowledge events", ACKNOWLEDGE, Changes, ReadHistory)
+        .idempotent()
+        .for_programs(),
     Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
@@ -385,6 +391,9 @@ const KV_KEYS: &str =
 const HISTORY: &str =
     "Lists what was done in the sandbox, newest first. With `run` it shows one call whole, its output from any offset.";
 
+const EVENTS: &str =
+    "Lists what each version changed, oldest first, from a version or from where a consumer stopped: path, kind, hash and run.";
+const ACKNOWLEDGE: &str = "Stores the last version that a consumer of events has handled, so that it resumes after it.";
 const COMPACT: &str = "Gives the space of what was deleted back to the disk, however long that takes.";
 
 #[cfg(test)]

@@ -14,6 +14,12 @@ pub enum Error {
     /// A limit override is zero or above the preset.
     #[error(transparent)]
     Limit(#[from] presets::LimitError),
+    /// A hook refused what was about to be committed; nothing of it is kept.
+    #[error("refused by a hook: {0}")]
+    Refused(String),
+    /// A policy makes no sense.
+    #[error(transparent)]
+    Policy(#[from] presets::PolicyError),
     /// A guest's wasm could not be unpacked.
     #[error("guest `{name}` cannot be unpacked")]
     Guest {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod diff;
+mod hooks;
 mod recorder;
 mod rows;
 mod steps;
@@ -9,8 +10,11 @@ mod steps;
 use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
+use crate::vfs::Binding;
 pub(crate) use changes::BASE;
-pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN};
+pub(crate) use hooks::is_file;
+pub use hooks::{Commit, FileChange};
+pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;
 
@@ -80,17 +84,57 @@ impl Default for HistoryFilter {
     }
 }
 
-/// The rows that a filter lets through, newest first.
-pub(crate) fn list(database: &Database, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
-    let HistoryFilter { limit, since, before, name, grep, output } = filter.clone();
-    let calls = database.reader()?.calls(&Filter { limit, since, before, name, text: grep, output })?;
+/// Rows that are looked at for one page of a view's own.
+const LOOKED_AT: usize = 100_000;
+
+/// The rows that a filter lets through, newest first. A view sees its own.
+pub(crate) fn list(database: &Database, binding: &Binding, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
+    let HistoryFilter { limit, since, mut before, name, grep, output } = filter.clone();
+    let reader = database.reader()?;
     let mut room = PARSED_BYTES;
-    Ok(calls.into_iter().map(|call| Run::new(call, &mut room)).collect())
+    if !binding.is_partial() {
+        let calls = reader.calls(&Filter { limit, since, before, name, text: grep, output })?;
+        return Ok(calls.into_iter().map(|call| Run::new(call, &mut room)).collect());
+    }
+    let (mut found, mut looked_at) = (Vec::new(), 0);
+    let page = limit.clamp(100, 1000);
+    while found.len() < limit && looked_at < LOOKED_AT {
+        let filter = Filter { limit: page, since, before, name: name.clone(), text: grep.clone(), output };
+        let calls = reader.calls(&filter)?;
+        let Some(last) = calls.last() else { break };
+        (before, looked_at) = (Some(last.id), looked_at + calls.len());
+        for call in calls {
+            if found.len() < limit && is_seen(database, binding, &call)? {
+                found.push(Run::new(call, &mut room).seen_by(binding));
+            }
+        }
+    }
+    Ok(found)
 }
 
-/// One run with its output.
-pub(crate) fn get(database: &Database, id: i64) -> Result<Option<Run>, Error> {
-    Ok(database.reader()?.call(id)?.map(|call| Run::new(call, &mut PARSED_BYTES.clone())))
+/// One run with its output, if it may be seen.
+pub(crate) fn get(database: &Database, binding: &Binding, id: i64) -> Result<Option<Run>, Error> {
+    let Some(call) = database.reader()?.call(id)? else { return Ok(None) };
+    if !is_seen(database, binding, &call)? {
+        return Ok(None);
+    }
+    Ok(Some(Run::new(call, &mut PARSED_BYTES.clone()).seen_by(binding)))
+}
+
+// Whether a call is one of this view's own. What a run called belongs to the run.
+fn is_seen(database: &Database, binding: &Binding, call: &Call) -> Result<bool, Error> {
+    if !binding.is_partial() {
+        return Ok(true);
+    }
+    let mark = |call: &Call| -> Option<serde_json::Value> {
+        let parameters = call.parameters.as_deref().filter(|text| text.len() <= PARSED_BYTES)?;
+        serde_json::from_str::<serde_json::Value>(parameters).ok()?.get(VIEW).cloned()
+    };
+    if let Some(parent) = parent(call).filter(|parent| *parent != call.id) {
+        let parent = database.reader()?.call(parent)?;
+        return Ok(parent.is_some_and(|parent| binding.sees_mark(mark(&parent).as_ref())));
+    }
+    Ok(binding.sees_mark(mark(call).as_ref()))
 }
 
 /// JSON that one answer takes apart. It takes up to thirty times its bytes then, and only a file that somebody made by
@@ -108,6 +152,17 @@ fn parse(text: String, room: &mut usize) -> Option<serde_json::Value> {
 }
 
 impl Run {
+    // Without changes of what is hidden now.
+    fn seen_by(mut self, binding: &Binding) -> Self {
+        if let Some(changes) = self.changes.as_mut().and_then(|changes| changes.as_array_mut()).filter(|_| binding.is_partial()) {
+            let is_hidden = |change: &serde_json::Value| {
+                ["path", "from"].iter().any(|key| change[*key].as_str().is_some_and(|path| binding.hides_path(path)))
+            };
+            changes.retain(|change| !is_hidden(change));
+        }
+        self
+    }
+
     /// A recorded call, whose JSON is taken apart while there is room.
     fn new(call: Call, room: &mut usize) -> Self {
         let status = match call.status {

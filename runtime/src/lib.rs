@@ -52,13 +52,15 @@ pub use error::Error;
 pub use guests::PYTHON_LICENSES as LICENSES;
 /// The package that holds the scientific Python, and its version: [`Host::add_python_sci`] installs it.
 pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
-pub use history::{HistoryFilter, Run};
+pub use history::{Commit, FileChange, HistoryFilter, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, InstalledProgram, Progress, Starting};
 pub use limits::{LimitReached, Usage};
 pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
-pub use presets::{ByteSize, LimitName, LimitValue, Limits, Overrides, Preset, WallTime};
+pub use presets::{
+    Access, ByteSize, Labels, LimitName, LimitValue, Limits, Overrides, Policy, PolicyError, Preset, Rule, WallTime,
+};
 pub use programs::{CommandCall, CommandInput, CommandOutput};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
 pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Side, Summary, Update};
@@ -68,7 +70,7 @@ pub use sqlite_fs::{
 };
 pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
 pub use versions::{
-    Applied, AppliedFile, Apply, Comparison, Difference, DifferenceKind, GitExport, GitExported, GitForm, GitImport, GitImported,
-    LoggedVersion, Refusal, Versions,
+    Applied, AppliedFile, Apply, Comparison, Difference, DifferenceKind, Event, EventPage, GitExport, GitExported, GitForm,
+    GitImport, GitImported, LoggedVersion, Refusal, Versions,
 };
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -6,6 +6,7 @@ mod files;
 mod kv;
 mod mount;
 mod own;
+mod policy;
 mod snapshot;
 mod update;
 
@@ -194,7 +195,7 @@ impl Sandbox {
     /// When the database cannot be read.
     pub fn history_with(&self, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
         self.recorder.settle();
-        history::list(&self.database, filter)
+        history::list(&self.database, &self.scope.binding, filter)
     }
 
     /// One run with its output.
@@ -204,7 +205,7 @@ impl Sandbox {
     /// When the database cannot be read.
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
         self.recorder.settle();
-        history::get(&self.database, run)
+        history::get(&self.database, &self.scope.binding, run)
     }
 
     /// The first `most` bytes of a run's standard output and of its standard error, each with its whole length: for a list
@@ -214,6 +215,9 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn history_output(&self, run: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
+        if self.scope.binding.is_partial() && self.history_run(run)?.is_none() {
+            return Ok(Default::default());
+        }
         Ok(self.database.reader()?.output(run, most)?)
     }
 

@@ -5,6 +5,7 @@
 
 mod apply;
 mod compare;
+mod events;
 mod git;
 mod patch;
 mod reference;
@@ -16,6 +17,7 @@ use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, V
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
+pub use events::{Event, EventPage};
 pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
 pub(crate) use reference::resolve;
 
@@ -141,6 +143,9 @@ impl Versions<'_> {
             looked_at += page.len();
             for version in page {
                 let run = version.call.map(|call| self.run(call)).transpose()?.flatten();
+                if run.is_none() && self.sandbox.scope.binding.is_partial() {
+                    continue;
+                }
                 if path.is_none_or(|path| run.as_ref().is_some_and(|run| changed(run, path))) && found.len() < limit {
                     found.push(LoggedVersion { version, run });
                 }
@@ -189,7 +194,11 @@ impl Versions<'_> {
 
     fn run(&self, call: i64) -> Result<Option<Run>, Error> {
         let filter = HistoryFilter { limit: 1, before: call.checked_add(1), ..HistoryFilter::default() };
-        Ok(history::list(&self.sandbox.database, &filter)?.pop().filter(|run| run.id == call))
+        let binding = &self.sandbox.scope.binding;
+        if binding.is_partial() {
+            return history::get(&self.sandbox.database, binding, call);
+        }
+        Ok(history::list(&self.sandbox.database, binding, &filter)?.pop().filter(|run| run.id == call))
     }
 
     /// Compares two versions below some paths, or everywhere.
@@ -291,6 +300,9 @@ impl Versions<'_> {
     }
 
     fn bring_back(&self, version: &Version, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
+        if paths.is_empty() {
+            self.sandbox.refuse_in_part("bring everything back, name some paths")?;
+        }
         let then = self.view(version)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
         let subject = format!("v{}", version.number);
@@ -316,6 +328,7 @@ impl Versions<'_> {
     ///
     /// Returns an error if the database cannot be written.
     pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        self.sandbox.refuse_in_part("drop versions")?;
         let about = json!({ "versions": keep.versions, "since": keep.since, "bytes": keep.bytes });
         self.sandbox.change_answering(Call::new("prune", "versions", about), |run| {
             let pruned = run.transaction()?.prune(keep)?;

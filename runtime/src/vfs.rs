@@ -29,6 +29,7 @@ pub(crate) use directory::{HostDirectory, Refused};
 pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor_entries};
 pub(crate) use lend::{Lent, bytes_below};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
+pub(crate) use policy::Binding;
 pub(crate) use source::{CallbackSource, DatabaseSource, GitTree, Patience, Source, is_generating};
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;

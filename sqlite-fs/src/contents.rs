@@ -29,6 +29,8 @@ pub(crate) struct Contents(Mutex<Known>);
 struct Known {
     commits: u64,
     files: HashMap<Ino, (Stamp, Content)>,
+    /// Whether a file had several names after a commit.
+    links: Option<(u64, bool)>,
 }
 
 /// What another program that changes a file would change too.
@@ -46,6 +48,20 @@ impl Contents {
     /// The number of the last commit: to be asked for before a state is read.
     pub(crate) fn mark(&self) -> u64 {
         self.known().commits
+    }
+
+    /// Whether a file has several names, as far as that was found out after the last commit; `find` finds it out.
+    pub(crate) fn links<E>(&self, find: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+        let mark = {
+            let known = self.known();
+            match known.links {
+                Some((mark, links)) if mark == known.commits => return Ok(links),
+                _ => known.commits,
+            }
+        };
+        let links = find()?;
+        self.known().links = Some((mark, links));
+        Ok(links)
     }
 
     /// What is known of a file that is as committed.

@@ -15,7 +15,7 @@ use crate::options::{Durability, Options};
 use crate::past::{self, Table};
 use crate::patience::stored_bytes;
 use crate::schema;
-use crate::{gather, whiteout};
+use crate::{gather, settings, whiteout};
 
 /// What goes into a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ INSERT INTO main.sandlite_session SELECT * FROM source.sandlite_session;
 ";
 const HIDDEN: &str = "
 INSERT INTO main.fs_whiteout (path, parent_path, created_at) SELECT path, parent_path, created_at FROM source.fs_whiteout;
+";
+/// A reader's place in the list of versions says nothing where there are no versions.
+const SETTINGS: &str = "
+INSERT INTO main.sandlite_setting SELECT * FROM source.sandlite_setting WHERE {past} OR name NOT LIKE 'cursor:%';
 ";
 const SECRETS: &str = "
 INSERT INTO main.kv_store SELECT * FROM source.kv_store;
@@ -181,7 +185,14 @@ impl Database {
             }
             None => rows(target, extent, format)?,
         };
-        let copied = target.execute_batch(&format!("BEGIN; {statements} COMMIT;"));
+        let settings = match extent.compat {
+            None if settings::exists(target, "source")? => {
+                let past = if extent.past { "1" } else { "0" };
+                format!("{} {}", settings::TABLE, SETTINGS.replace("{past}", past))
+            }
+            _ => String::new(),
+        };
+        let copied = target.execute_batch(&format!("BEGIN; {statements} {settings} COMMIT;"));
         if copied.is_err() && !target.is_autocommit() {
             target.execute_batch("ROLLBACK")?;
         }

@@ -384,6 +384,11 @@ impl Shared {
         }
     }
 
+    /// Whether another process may be writing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }

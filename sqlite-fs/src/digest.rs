@@ -242,7 +242,7 @@ fn digest_rows(
     Ok(())
 }
 
-/// What sessions go on from, and what an overlay hides.
+/// What sessions go on from, what an overlay hides, and what the owner has settled.
 fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
     const SESSION: &[Column] = &[("sandlite_session", "name"), ("sandlite_session", "part"), ("sandlite_session", "state")];
     const WHITEOUT: &[Column] = &[("fs_whiteout", "path")];
@@ -252,6 +252,12 @@ fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result
             let query = format!("SELECT t.rowid{} FROM {table} t ORDER BY {order}", selected("t", columns));
             digest_rows(connection, words, &query, [], columns)?;
         }
+    }
+    const SETTING: &[Column] = &[("sandlite_setting", "name"), ("sandlite_setting", "value")];
+    if connection.table_exists(None, "sandlite_setting")? {
+        let columns = selected("t", SETTING);
+        let query = format!("SELECT t.rowid{columns} FROM sandlite_setting t WHERE t.name NOT LIKE 'cursor:%' ORDER BY t.name");
+        digest_rows(connection, words, &query, [], SETTING)?;
     }
     Ok(())
 }

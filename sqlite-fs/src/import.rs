@@ -144,6 +144,7 @@ impl Database {
             store.take_contents(source, &mut imported)?;
             store.take_keys(source, &mut imported)?;
             store.take_sessions(source)?;
+            store.take_policy(source)?;
             store.take_calls(source, import, &mut imported)?;
             // The rows came in past the sums.
             store.budgets = Budgets::default();

@@ -12,11 +12,12 @@ use rusqlite::types::ValueRef;
 
 use crate::error::damaged;
 use crate::schema::migrations::FORMAT_1;
-use crate::{format, whiteout};
+use crate::{format, settings, whiteout};
 
 /// Everything that creates a table or an index of ours. Whoever adds one adds its text here. A table that older files
 /// lack is created when they are upgraded; those of `format::TABLES` are in every file.
-const OURS: &[&str] = &[format::TABLES, format::SESSIONS, format::USAGE, format::VERSIONS, format::PAST, whiteout::TABLE];
+const OURS: &[&str] =
+    &[format::TABLES, format::SESSIONS, format::USAGE, format::VERSIONS, format::PAST, whiteout::TABLE, settings::TABLE];
 
 /// What AgentFS's SDKs add to a file of ours when they open it, and how its command line spells the table of whiteouts.
 const SDKS: &[&str] = &["CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);

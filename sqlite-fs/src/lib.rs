@@ -68,6 +68,7 @@ mod reader;
 mod rows;
 mod schema;
 mod sessions;
+mod settings;
 mod side;
 mod store;
 mod stranger;

@@ -230,6 +230,11 @@ impl Reader {
         }
     }
 
+    /// Whether a file has several names. Who only reads is not told of commits, and finds it out each time.
+    pub(crate) fn links_known(&self, find: impl FnOnce() -> rusqlite::Result<bool>) -> rusqlite::Result<bool> {
+        if self.shared.is_read_only() { find() } else { self.shared.contents.links(find) }
+    }
+
     fn entry(&self, connection: &Connection, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
         match self.at.get() {
             None => Ok(rows::dentry(connection, dir, name)?),

@@ -33,6 +33,9 @@ pub trait Rows: Volume<Node = Ino> {
 
     /// Keeps what whoever has read a whole file knows of it, if these rows are what is committed.
     fn keep_content(&self, stat: &Stat, content: Content);
+
+    /// Whether a file may have several names: always so in a past version, and in a transaction as it began.
+    fn has_links(&self) -> Result<bool, FsError>;
 }
 
 impl Rows for Transaction {
@@ -49,6 +52,13 @@ impl Rows for Transaction {
     }
 
     fn keep_content(&self, _: &Stat, _: Content) {}
+
+    fn has_links(&self) -> Result<bool, FsError> {
+        self.run(|store| {
+            let contents = std::sync::Arc::clone(&store.contents);
+            Ok(contents.links(|| has_links(&store.connection))?)
+        })
+    }
 }
 
 impl Rows for Reader {
@@ -75,6 +85,17 @@ impl Rows for Reader {
     fn keep_content(&self, stat: &Stat, content: Content) {
         self.keep_known_content(stat, content);
     }
+
+    fn has_links(&self) -> Result<bool, FsError> {
+        if self.version_read().is_some() {
+            return Ok(true);
+        }
+        self.rows(|connection| Ok(self.links_known(|| has_links(connection))?)).map_err(|fault| fault.as_fs())
+    }
+}
+
+fn has_links(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM fs_inode WHERE nlink>1 AND (mode & 61440)=32768 LIMIT 1")?.exists([])
 }
 
 pub(crate) fn hides_any(connection: &Connection) -> rusqlite::Result<bool> {

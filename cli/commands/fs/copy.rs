@@ -102,7 +102,8 @@ pub(super) fn mv(sandbox: &Sandbox, from: &str, to: &str, printer: &Printer) -> 
 
 pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
     let slash = if to.ends_with('/') { "/" } else { "" };
-    let request = CopyFiles { from: super::guest(from), to: format!("{}{slash}", super::guest(to)), recursive };
+    let request =
+        CopyFiles { from: super::guest(from), to: format!("{}{slash}", super::guest(to)), recursive, expected_version: None };
     let copied = request.copy(sandbox).map_err(|error| match error.fs_error() {
         Some(FsError::IsDirectory) if !recursive => {
             Hinted::error(format!("`{}` is a directory", request.from), "`fs cp -r` copies it with all below it")

@@ -92,6 +92,9 @@ pub struct AppendFile {
     /// Whether `content` is text or base64.
     #[serde(default)]
     pub encoding: Encoding,
+    /// Append only if the file still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    #[serde(default)]
+    pub expected_version: Option<String>,
 }
 
 /// What was added.
@@ -109,7 +112,12 @@ impl Request for AppendFile {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let path = context.sandbox().agent().absolute(&self.path)?;
         let content = self.encoding.decode(&self.content)?;
-        context.sandbox().fs().append(&path, &content)?;
+        let files = context.sandbox().fs();
+        let files = match self.expected_version {
+            Some(version) => files.if_version(&path, version),
+            None => files,
+        };
+        files.append(&path, &content)?;
         let bytes = content.len();
         Ok(Answer::new(format!("added {bytes} bytes to {path}"), &Appended { path, bytes }))
     }

@@ -25,6 +25,9 @@ pub struct CopyFiles {
     /// Copy a directory with everything below it.
     #[serde(default)]
     pub recursive: bool,
+    /// Copy only if the file at `to` still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    #[serde(default)]
+    pub expected_version: Option<String>,
 }
 
 /// What was copied.
@@ -46,7 +49,11 @@ impl CopyFiles {
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
         let slash = if self.to.ends_with('/') { "/" } else { "" };
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
-        let to = sandbox.fs().copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
+        let files = match &self.expected_version {
+            Some(version) => sandbox.fs().if_version(to.trim_end_matches('/'), version),
+            None => sandbox.fs(),
+        };
+        let to = files.copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
         Ok(Copied { from, to })
     }
 }

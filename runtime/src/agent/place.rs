@@ -8,6 +8,7 @@ use sqlite_fs::{FileType, FsError, Transaction};
 use super::bounded::{Bounded, failed};
 use super::{Agent, text};
 use crate::Error;
+use crate::vfs::content;
 
 /// What to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ pub struct DeleteFile {
     /// Delete a directory with all that is in it.
     #[serde(default)]
     pub recursive: bool,
+    /// Delete only if the file still has this version, as `read_file` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<String>,
 }
 
 /// What was deleted.
@@ -40,6 +44,9 @@ pub struct MoveFile {
     /// Whether a file at the new path is replaced.
     #[serde(default)]
     pub overwrite: bool,
+    /// Move only if the file at `from` still has this version, as `read_file` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<String>,
 }
 
 /// What was moved.
@@ -62,6 +69,9 @@ impl Agent<'_> {
     pub fn delete(&self, request: &DeleteFile) -> Result<Deleted, Error> {
         let path = self.absolute(&request.path)?;
         self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |files| {
+            if let Some(expected) = &request.expected_version {
+                content::expect(files.view(), &path, expected)?;
+            }
             let Some((kind, _)) = files.own_kind("delete", &path)? else {
                 return Err(failed("delete", &path, FsError::NoEntry));
             };
@@ -89,6 +99,9 @@ impl Agent<'_> {
         let (from, to) = (self.absolute(&request.from)?, self.absolute(&request.to)?);
         let subject = format!("{from} {to}");
         self.changing("move_file", &subject, json!({ "from": from, "to": to }), |files| {
+            if let Some(expected) = &request.expected_version {
+                content::expect(files.view(), &from, expected)?;
+            }
             if files.own_kind("move", &from)?.is_none() {
                 return Err(failed("move", &from, FsError::NoEntry));
             }

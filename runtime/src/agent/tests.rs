@@ -221,7 +221,8 @@ fn grep_finds_lines_files_and_counts() {
 #[test]
 fn deleting_a_directory_needs_to_be_asked_for() {
     let sandbox = with(&[("/d/e/f", ""), ("/d/g", "")]);
-    let delete = |path: &str, recursive| sandbox.agent().delete(&DeleteFile { path: path.into(), recursive });
+    let delete =
+        |path: &str, recursive| sandbox.agent().delete(&DeleteFile { path: path.into(), recursive, ..DeleteFile::default() });
     assert_eq!(delete("/d", false).unwrap_err().to_string(), "cannot delete `/d`: directory not empty");
     assert_eq!(delete("/d", true).unwrap().deleted, 4);
     assert!(!sandbox.fs().exists("/d").unwrap());
@@ -233,12 +234,14 @@ fn deleting_a_directory_needs_to_be_asked_for() {
 #[test]
 fn moving_replaces_only_when_told() {
     let sandbox = with(&[("/a", "A"), ("/b", "B")]);
-    let rename = |to: &str, overwrite| sandbox.agent().rename(&MoveFile { from: "/a".into(), to: to.into(), overwrite });
+    let rename = |to: &str, overwrite| {
+        sandbox.agent().rename(&MoveFile { from: "/a".into(), to: to.into(), overwrite, ..MoveFile::default() })
+    };
     assert_eq!(rename("/b", false).unwrap_err().to_string(), "`/b` exists: set overwrite to replace it");
     assert!(rename("/b", true).unwrap().replaced);
     assert_eq!(content(&sandbox, "/b"), "A");
     assert!(rename("/c", false).is_err());
-    sandbox.agent().rename(&MoveFile { from: "/b".into(), to: "/new/dir/b".into(), overwrite: false }).unwrap();
+    sandbox.agent().rename(&MoveFile { from: "/b".into(), to: "/new/dir/b".into(), ..MoveFile::default() }).unwrap();
     assert_eq!(content(&sandbox, "/new/dir/b"), "A");
 }
 
@@ -247,7 +250,7 @@ fn every_tool_is_a_row_of_the_history() {
     let sandbox = with(&[]);
     sandbox.agent().write(&WriteFile::text("/f", "x")).unwrap();
     sandbox.agent().list(&ListFiles::default()).unwrap();
-    sandbox.agent().delete(&DeleteFile { path: "/f".into(), recursive: false }).unwrap();
+    sandbox.agent().delete(&DeleteFile { path: "/f".into(), ..DeleteFile::default() }).unwrap();
     let expected = [("delete_file", "success"), ("list_files", "success"), ("write_file", "success")];
     assert_eq!(names(&sandbox)[..3], expected.map(|(name, status)| (name.to_owned(), status)));
     let write = sandbox.history(10).unwrap().remove(2);
@@ -361,6 +364,7 @@ fn a_directory_is_deleted_with_everything_in_it() {
     for path in ["/d/a/b/1", "/d/a/2", "/d/3", "/e"] {
         sandbox.agent().write(&WriteFile::text(path, "x")).unwrap();
     }
-    let deleted = sandbox.agent().delete(&DeleteFile { path: "/d".to_owned(), recursive: true }).unwrap();
+    let deleted =
+        sandbox.agent().delete(&DeleteFile { path: "/d".to_owned(), recursive: true, ..DeleteFile::default() }).unwrap();
     assert_eq!((deleted.deleted, sandbox.fs().exists("/d").unwrap(), sandbox.fs().exists("/e").unwrap()), (6, false, true));
 }

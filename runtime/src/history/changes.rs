@@ -45,18 +45,10 @@ pub(crate) fn json(
         .zip(bases)
         .map(|(change, base)| {
             let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
-            let kind = match &change.kind {
-                ChangeKind::Created => "created",
-                ChangeKind::Modified => "modified",
-                ChangeKind::Attributes => "attributes",
-                ChangeKind::Deleted => "deleted",
-                ChangeKind::Renamed { from } => {
-                    entry["from"] = from.as_str().into();
-                    "renamed"
-                }
-                _ => "changed",
-            };
-            entry["kind"] = kind.into();
+            if let ChangeKind::Renamed { from } = &change.kind {
+                entry["from"] = from.as_str().into();
+            }
+            entry["kind"] = kind_name(&change.kind).into();
             if let Some(time) = base {
                 entry[BASE] = time.into();
             }
@@ -90,6 +82,25 @@ impl Bases<'_> {
     }
 }
 
+/// All that a run has changed so far, however much it is.
+pub(super) fn all(view: &View<Transaction>) -> Result<Vec<Change>, Error> {
+    let mut changes = view.transaction().changes().map_err(sqlite_fs::Error::from)?;
+    seen_from_above(&mut changes, &view.overlay_changes());
+    Ok(changes)
+}
+
+/// The word for what happened.
+pub(super) fn kind_name(kind: &ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Created => "created",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Attributes => "attributes",
+        ChangeKind::Deleted => "deleted",
+        ChangeKind::Renamed { .. } => "renamed",
+        _ => "changed",
+    }
+}
+
 // A host file that was made a row in order to change it was there before; one that is hidden is gone.
 fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
     changes.retain(|change| change.file_type != Some(FileType::Directory) || !overlay.copied.contains(&change.path));
@@ -108,7 +119,8 @@ fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
     }
 }
 
-fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
+/// The word for what something is.
+pub(super) fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
     Some(match file_type? {
         FileType::File => "file",
         FileType::Directory => "directory",

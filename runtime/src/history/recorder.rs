@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use sqlite_fs::{Database, NewCall, Outcome, Reader, Transaction};
 
 use super::changes::{self, CHANGES_TIME};
+use super::hooks::Hooks;
 use crate::tools::prefix;
-use crate::vfs::{Scope, View};
+use crate::vfs::{Binding, Scope, View};
 use crate::{Error, clock};
 
 /// Rows that wait at most; then they are written even without a change.
@@ -23,6 +24,9 @@ const TEXT_BYTES: usize = 4096;
 
 /// How long a call waits for the command that runs, whatever its own limits are: nothing waits for ever.
 pub(crate) const TURN: Duration = Duration::from_secs(600);
+
+/// The parameter that says which view a call was made in.
+pub(crate) const VIEW: &str = "view";
 
 /// One call of the library.
 pub(crate) struct Call {
@@ -50,6 +54,14 @@ impl Call {
     /// The same with other parameters.
     pub(crate) fn with_parameters(self, parameters: Value) -> Self {
         Self { started: self.started, ..Self::new(self.name, &self.about, parameters) }
+    }
+
+    // The same with its author, if that is a view.
+    fn by(mut self, mark: Option<Value>) -> Self {
+        if let (Some(mark), Some(parameters)) = (mark, self.parameters.as_object_mut()) {
+            parameters.insert(VIEW.to_owned(), mark);
+        }
+        self
     }
 
     fn finish(self, mut ended: Result<Value, String>) -> Finished {
@@ -101,9 +113,13 @@ impl Finished {
 
 /// A sandbox's database with the rows that wait for it. The last clone to go writes what still waits.
 #[derive(Clone)]
-pub(crate) struct Recorder(Arc<Inner>);
+pub(crate) struct Recorder {
+    inner: Arc<Inner>,
+    binding: Binding,
+}
 
 struct Inner {
+    hooks: Hooks,
     waiting: Mutex<Vec<Finished>>,
     // After the rows, for fields are dropped in order.
     database: Database,
@@ -130,12 +146,17 @@ impl Ongoing<'_> {
         Ok(self.view()?.transaction())
     }
 
-    // Records the answer and keeps all of it.
+    // Records the answer and keeps all of it, unless a hook refuses.
     fn finish(mut self, answer: Value) -> Result<(), Error> {
+        let command = self.call.as_ref().map(|call| format!("{} {}", call.name, call.about)).unwrap_or_default();
+        if let Some(message) = self.recorder.ask_hooks(self.view()?, None, &command)? {
+            self.complaint = Some(message.clone());
+            return Err(Error::Refused(message));
+        }
         let (Some(view), Some(call)) = (self.view.take(), self.call.take()) else { return Err(sqlite_fs::Error::Busy.into()) };
         self.recorder.write_waiting(view.transaction())?;
         let changes = changes::json(self.recorder, self.scope, &view, CHANGES_TIME)?;
-        call.finish(Ok(answer)).write(view.transaction(), changes.as_deref())?;
+        call.by(self.recorder.binding.mark()).finish(Ok(answer)).write(view.transaction(), changes.as_deref())?;
         Ok(view.into_transaction().commit()?)
     }
 }
@@ -146,19 +167,42 @@ impl Drop for Ongoing<'_> {
         self.view = None;
         if let Some(call) = self.call.take() {
             let complaint = self.complaint.take().unwrap_or_else(|| "interrupted".to_owned());
-            self.recorder.0.wait(call.finish(Err(complaint)));
+            self.recorder.wait(call, Err(complaint));
         }
     }
 }
 
 impl Recorder {
     pub(crate) fn new(database: Database) -> Self {
-        Self(Arc::new(Inner { waiting: Mutex::new(Vec::new()), database }))
+        Self {
+            inner: Arc::new(Inner { hooks: Hooks::default(), waiting: Mutex::new(Vec::new()), database }),
+            binding: Binding::default(),
+        }
+    }
+
+    /// The same for a handle with another binding, which rows name as their author.
+    pub(crate) fn bound_by(&self, binding: &Binding) -> Self {
+        Self { inner: Arc::clone(&self.inner), binding: binding.clone() }
+    }
+
+    /// The functions that are asked before a commit.
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.inner.hooks
+    }
+
+    /// Asks them about what a run has changed; the message of the first that refuses.
+    pub(crate) fn ask_hooks(&self, view: &View<Transaction>, run: Option<i64>, command: &str) -> Result<Option<String>, Error> {
+        let principal = self.binding.viewer().map(|viewer| viewer.principal.as_str());
+        self.inner.hooks.ask(view, (run, command, principal))
+    }
+
+    fn wait(&self, call: Call, ended: Result<Value, String>) {
+        self.inner.wait(call.by(self.binding.mark()).finish(ended));
     }
 
     /// The database itself.
     pub(crate) fn database(&self) -> &Database {
-        &self.0.database
+        &self.inner.database
     }
 
     /// Begins a run that changes something.
@@ -235,11 +279,11 @@ impl Recorder {
     pub(crate) fn read_answering<T>(&self, call: Call, work: impl FnOnce() -> Result<(T, Value), Error>) -> Result<T, Error> {
         match work() {
             Ok((done, answer)) => {
-                self.0.wait(call.finish(Ok(answer)));
+                self.wait(call, Ok(answer));
                 Ok(done)
             }
             Err(error) => {
-                self.0.wait(call.finish(Err(error.to_string())));
+                self.wait(call, Err(error.to_string()));
                 Err(error)
             }
         }
@@ -247,13 +291,13 @@ impl Recorder {
 
     /// Writes the waiting rows into a transaction that is going on anyway.
     pub(crate) fn write_waiting(&self, transaction: &Transaction) -> Result<(), Error> {
-        let waited = std::mem::take(&mut *self.0.waiting());
+        let waited = std::mem::take(&mut *self.inner.waiting());
         waited.iter().try_for_each(|finished| finished.write(transaction, None))
     }
 
     /// Writes the waiting rows now, unless a command is running or the database is for reading only: then they wait on.
     pub(crate) fn settle(&self) {
-        self.0.settle();
+        self.inner.settle();
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sqlite_fs::{NewCall, Outcome, Transaction};
 
 use super::changes::{self, CHANGES_TIME, CHANGES_TIME_OVERDUE};
-use super::recorder::Recorder;
+use super::recorder::{Recorder, VIEW};
 use crate::run::{ExitStatus, Output};
 use crate::tools::{Failure, prefix};
 use crate::vfs::{Scope, View};
@@ -17,8 +17,18 @@ pub(super) const TOOL: &str = "tool";
 const TOOL_BYTES: usize = 8 << 10;
 
 /// Begins the row of a command and returns its number.
-pub(crate) fn begin_command(transaction: &Transaction, name: &str, text: &str, cwd: &str) -> Result<i64, Error> {
-    let parameters = json!({ "command": text, "cwd": cwd }).to_string();
+pub(crate) fn begin_command(
+    transaction: &Transaction,
+    name: &str,
+    text: &str,
+    cwd: &str,
+    view: Option<Value>,
+) -> Result<i64, Error> {
+    let mut parameters = json!({ "command": text, "cwd": cwd });
+    if let Some(view) = view {
+        parameters[VIEW] = view;
+    }
+    let parameters = parameters.to_string();
     Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text, parent: None })?)
 }
 
@@ -39,7 +49,7 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
         output.run,
         &Outcome {
             result: Some(&result),
-            error: limit.as_deref().or(killed.as_deref()),
+            error: output.refused.as_deref().or(limit.as_deref()).or(killed.as_deref()),
             stdout: &output.stdout,
             stderr: &output.stderr,
             stdout_truncated: output.stdout_truncated,

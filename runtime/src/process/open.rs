@@ -116,7 +116,8 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
     if stat.kind() == S_IFLNK {
         return Err(Errno::LOOP.into());
     }
-    view.may_open(node, stat.mode, how.read, how.write || how.truncate)?;
+    let grow = how.append && !(how.truncate && stat.size > 0);
+    view.may_open(node, stat.mode, how.read, how.write || how.truncate, grow)?;
     if let (Node::Row(ino), S_IFIFO) = (node, stat.kind()) {
         return open_fifo(state, ino, how);
     }

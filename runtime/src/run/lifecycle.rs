@@ -96,7 +96,8 @@ impl Sandbox {
         // Its time begins with its turn.
         let meter = Meter::new(limits);
         self.recorder.write_waiting(&transaction)?;
-        let run = history::begin_command(&transaction, command.program.name(), &command.text, self.cwd_of(&command))?;
+        let (name, view) = (command.program.name(), self.scope.binding.mark());
+        let run = history::begin_command(&transaction, name, &command.text, self.cwd_of(&command), view)?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let restarted = self.begin_python(&transaction, &command)?;
 
@@ -112,6 +113,10 @@ impl Sandbox {
         if command.rollback_on_failure && !ended.output.status.success() {
             ended.view.transaction().restart()?;
             ended.view = self.begin_again(ended.view.into_transaction(), &command)?;
+        } else if let Some(message) = self.recorder.ask_hooks(&ended.view, Some(run), &command.text)? {
+            ended.view.transaction().restart()?;
+            ended.view = self.begin_again(ended.view.into_transaction(), &command)?;
+            refuse(&mut ended.output, message);
         } else if let (Some(name), Some(session)) = (&command.session, session) {
             keep_session(&mut ended, name, session)?;
         }
@@ -204,6 +209,7 @@ impl Sandbox {
             run: 0,
             shown,
             restarted: false,
+            refused: None,
             notes: Vec::new(),
         };
         Ok(Ended { meter, view, output })
@@ -294,6 +300,15 @@ impl Sandbox {
             ..Request::default()
         }
     }
+}
+
+// The command ends with the message of the hook that refused its changes.
+fn refuse(output: &mut Output, message: String) {
+    output.stderr.extend_from_slice(format!("sandlite: changes refused by a hook: {message}\n").as_bytes());
+    if output.status.success() {
+        output.status = ExitStatus::Exited(1);
+    }
+    output.refused = Some(message);
 }
 
 // Stores what the shell left for the session's next call; a call that was stopped leaves its session where it was.

@@ -26,6 +26,8 @@ pub struct Output {
     pub shown: Vec<Shown>,
     /// It began in a new Python although its session had used one before: globals of earlier calls are gone.
     pub restarted: bool,
+    /// Why a hook refused what the command changed: all of it was rolled back.
+    pub refused: Option<String>,
     /// What else to know, such as an option that was not used as it was given.
     pub notes: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use presets::{Limits, Preset};
+use presets::{Limits, Policy, Preset};
 use sqlite_fs::{Database, Durability, Import, Options, Quota, Transaction};
 
 use super::Sandbox;
@@ -12,6 +12,7 @@ use super::base::Pin;
 use super::files::Content;
 use super::mount::{self, Mount};
 use super::own::Own;
+use super::policy;
 use crate::CommandCall;
 use crate::Error;
 use crate::clock;
@@ -21,7 +22,7 @@ use crate::host::{Host, HostBuilder, Starting};
 use crate::run::{Command, Surroundings, set_variable, surroundings};
 use crate::session::{self, Interpreters};
 use crate::tools::{Tool, Tools};
-use crate::vfs::{Fixed, Patience, Provider, Scope, View};
+use crate::vfs::{Binding, Fixed, Patience, Provider, Scope, View};
 
 /// Settings of a [`Sandbox`].
 ///
@@ -47,6 +48,8 @@ pub struct Builder {
     mounts: Vec<Mount>,
     python_idle: Option<Duration>,
     python: Python,
+    policy: Option<Policy>,
+    as_owner: bool,
 }
 
 /// Which Python a sandbox has as `python3`.
@@ -351,6 +354,30 @@ impl Builder {
         self
     }
 
+    /// Binds the sandbox by a policy, besides the one that is stored with it: guests, [`Sandbox::fs`], the tools of agents and
+    /// all else. [`Sandbox::owner`] is a handle that is not bound.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Policy, Sandbox};
+    /// let policy = Policy::parse("[[rule]]\npath = \"/keys\"\naccess = \"hidden\"")?;
+    /// let sandbox = Sandbox::builder().policy(policy).file("/keys/id", "secret").open()?;
+    /// assert!(!sandbox.bash("cat /keys/id")?.status.success());
+    /// assert_eq!(sandbox.owner()?.fs().read("/keys/id")?, b"secret");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Opens the sandbox as its owner: no policy binds the handle, be the stored one damaged. Views that are made from it are bound.
+    #[must_use]
+    pub fn as_owner(mut self) -> Self {
+        self.as_owner = true;
+        self
+    }
+
     /// Opens a database that exists for looking at it, also while another process works in it; nothing runs.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -419,7 +446,18 @@ impl Builder {
             set_variable(&mut env, name, value);
         }
         let (mounts, pins) = mount::open(self.mounts, &database, &host, mount::largest(&limits))?;
+        let given = self.policy.map(Policy::check).transpose()?;
+        let stored = match policy::stored(&database) {
+            Err(_) if self.as_owner => None,
+            stored => stored?,
+        };
+        let mut binding = Binding::new(stored, given)?;
+        if self.as_owner {
+            binding = binding.of_owner();
+        }
+        let recorder = Recorder::new(database.clone()).bound_by(&binding);
         let scope = Scope {
+            binding,
             world,
             mounts,
             patience: Patience::of_sandbox(limits.wall.0),
@@ -430,7 +468,7 @@ impl Builder {
         };
         let sandbox = Sandbox {
             host,
-            recorder: Recorder::new(database.clone()),
+            recorder,
             database,
             power_safe: self.power_safe,
             scope,
@@ -446,8 +484,9 @@ impl Builder {
         };
         if !self.read_only {
             let home = if sandbox.scope.alias.is_some() { "/" } else { HOME };
-            sandbox.furnish(&["/tmp", home, &sandbox.cwd], &pins)?;
-            sandbox.seed(self.files)?;
+            let owner = sandbox.unbound();
+            owner.furnish(&["/tmp", home, &sandbox.cwd], &pins)?;
+            owner.seed(self.files)?;
         }
         Ok(sandbox)
     }

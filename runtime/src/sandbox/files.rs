@@ -30,6 +30,7 @@ pub use many::Content;
 pub struct Files<'a> {
     sandbox: &'a Sandbox,
     recorded: Option<serde_json::Value>,
+    expected: Vec<(String, String)>,
 }
 
 pub use page::FilePage;
@@ -45,13 +46,33 @@ pub struct Found {
 
 impl<'a> Files<'a> {
     pub(super) fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox, recorded: None }
+        Self { sandbox, recorded: None, expected: Vec::new() }
     }
 
     /// The same files; the rows of the history that calls leave have these parameters instead of their own.
     #[must_use]
     pub fn recorded_as(self, parameters: serde_json::Value) -> Self {
         Self { recorded: Some(parameters), ..self }
+    }
+
+    /// The same files; a call that changes something does so only if the file at this path still has this version, as
+    /// [`version`](Self::version) returned it. `none` says that there must be no such file.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/log", "one\n").open()?;
+    /// let version = sandbox.fs().version("/log")?;
+    /// sandbox.fs().if_version("/log", &version).append("/log", "two\n")?;
+    /// assert!(sandbox.fs().if_version("/log", &version).remove_file("/log").is_err());
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn if_version(mut self, path: impl Into<String>, version: impl Into<String>) -> Self {
+        self.expected.push((path.into(), version.into()));
+        self
+    }
+
+    fn expect(&self, view: &View<Transaction>) -> Result<(), Error> {
+        self.expected.iter().try_for_each(|(path, version)| content::expect(view, path, version))
     }
 
     fn recorded(&self, call: Call) -> Call {
@@ -80,6 +101,7 @@ impl<'a> Files<'a> {
     fn change<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, Error>) -> Result<T, Error> {
         self.sandbox.change(self.recorded(call), |run| {
             let view = run.view()?;
+            self.expect(view)?;
             work(&view.fs()).map_err(|error| view.explain(error))
         })
     }
@@ -179,6 +201,7 @@ impl<'a> Files<'a> {
         let bytes = content.as_ref();
         self.sandbox.change(sized("write_file", path, bytes), |run| {
             let view = run.view()?;
+            self.expect(view)?;
             content::expect(view, path, version)?;
             view.fs().create_parents(path)?;
             view.fs().write(path, bytes)?;

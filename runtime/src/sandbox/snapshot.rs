@@ -81,6 +81,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn info(&self) -> Result<Summary, Error> {
+        self.refuse_in_part("describe the sandbox")?;
         self.recorder.settle();
         let reader = self.database.reader()?;
         let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history, past } = reader.used()?;
@@ -124,6 +125,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
+        self.refuse_in_part("check the sandbox")?;
         Ok(self.database.check()?)
     }
 
@@ -174,6 +176,7 @@ impl Sandbox {
     ///
     /// When the file exists or cannot be written.
     pub fn fork_to(&self, path: impl Into<PathBuf>) -> Result<Self, Error> {
+        self.refuse_in_part("copy the sandbox into a file")?;
         self.fork_with(options(&self.limits, self.power_safe, Some(path.into())))
     }
 
@@ -186,8 +189,9 @@ impl Sandbox {
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
         fork.scope.mounts = mount::for_another(&fork.scope.mounts);
         fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
+        let fork = Self { recorder: fork.recorder.bound_by(&self.scope.binding), ..fork };
         if let Some(version) = self.at {
-            fork.versions().restore(&format!("v{version}"), &[])?;
+            fork.unbound().versions().restore(&format!("v{version}"), &[])?;
         }
         Ok(fork)
     }
@@ -230,6 +234,7 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
+        self.refuse_in_part("compute the digest of the sandbox")?;
         if self.at.is_some() {
             return self.fork()?.digest(export);
         }
@@ -243,6 +248,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
+        self.refuse_in_part("export the sandbox")?;
         if self.at.is_some() {
             return self.fork()?.export_with(path, export);
         }
@@ -266,6 +272,7 @@ impl Sandbox {
     ///
     /// As [`export`](Self::export).
     pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
+        self.refuse_in_part("export the sandbox")?;
         self.recorder.settle();
         Ok(self.database.export_compat(path.as_ref(), export, compat)?)
     }

@@ -110,18 +110,18 @@ impl Sandbox {
     ///
     /// As [`PythonSession::run`]; and when too many are running.
     pub fn python_in(&self, name: &str, command: Command) -> Result<Output, Error> {
-        self.interpreters.run(self, name, command)
+        self.interpreters.run(self, &self.scope.binding.session(name), command)
     }
 
     /// Whether the next call in the interpreter of this name finds what earlier ones left.
     #[must_use]
     pub fn is_python_live(&self, name: &str) -> bool {
-        self.interpreters.is_live(name)
+        self.interpreters.is_live(&self.scope.binding.session(name))
     }
 
     /// Ends the interpreter of this name and answers whether there was one.
     pub fn end_python(&self, name: &str) -> bool {
-        self.interpreters.end(name)
+        self.interpreters.end(&self.scope.binding.session(name))
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) const SHELL: &str = "shell";
 pub struct Session {
     sandbox: Sandbox,
     name: String,
+    /// Its name in the database: a view's sessions are its own.
+    stored: String,
 }
 
 impl Sandbox {
@@ -52,7 +54,7 @@ impl Sandbox {
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
             return Err(Error::Invalid(format!("invalid session name {name:?}: expected 1 to {NAME_MAX} printable bytes")));
         }
-        Ok(Session { sandbox: self.clone(), name })
+        Ok(Session { sandbox: self.clone(), stored: self.scope.binding.session(&name), name })
     }
 
     /// The names of the sessions that have been used, in order.
@@ -61,9 +63,13 @@ impl Sandbox {
     ///
     /// When the database cannot be read.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
+        let prefix = self.scope.binding.session_prefix();
         let mut names = self.reader()?.sessions()?;
         names.retain(|name| name != OVERLAYS);
-        Ok(names)
+        if prefix.is_empty() {
+            return Ok(names);
+        }
+        Ok(names.iter().filter_map(|name| name.strip_prefix(&prefix)).map(str::to_owned).collect())
     }
 }
 
@@ -111,7 +117,7 @@ impl Session {
         if command.program.is_python() {
             return self.sandbox.python_in(&self.name, command);
         }
-        command.session = Some(self.name.clone());
+        command.session = Some(self.stored.clone());
         self.sandbox.run(command)
     }
 
@@ -129,7 +135,7 @@ impl Session {
     ///
     /// When the database cannot be read.
     pub fn directory(&self) -> Result<Option<String>, Error> {
-        let state = self.sandbox.reader()?.session(&self.name, SHELL)?;
+        let state = self.sandbox.reader()?.session(&self.stored, SHELL)?;
         Ok(state.as_deref().and_then(directory_in))
     }
 
@@ -141,7 +147,7 @@ impl Session {
     pub fn remove(&self) -> Result<bool, Error> {
         let call = LibraryCall::new("delete_session", &self.name, json!({ "session": self.name }));
         let removed = self.sandbox.change_answering(call, |run| {
-            let removed = run.transaction()?.sessions().remove(&self.name)?;
+            let removed = run.transaction()?.sessions().remove(&self.stored)?;
             Ok((removed, json!({ "existed": removed })))
         })?;
         let ended = self.sandbox.end_python(&self.name);

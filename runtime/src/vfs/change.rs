@@ -13,9 +13,31 @@ use super::view::View;
 impl View<Transaction> {
     /// Writes at the end of a regular file; answers where that was, and how much was written.
     pub(crate) fn append(&self, node: Node, bytes: &[u8]) -> Result<(u64, usize), FsError> {
+        self.allow(node, Operation::Grow)?;
         let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.size(node)?;
-        Ok((end, self.write(node, end, bytes)?))
+        Ok((end, self.rows.write(self.row(node)?, end, bytes)?))
+    }
+
+    // Writes to a file that can only grow: nothing but its end will do, and nobody else's bytes come between.
+    fn write_at_end(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
+        let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset != self.size(node)? {
+            return Err(FsError::NotPermitted);
+        }
+        self.rows.write(self.row(node)?, offset, bytes)
+    }
+
+    // Whoever creates a file sets its mode and its times, so those of a file that can only grow are free while it is empty.
+    fn allow_attributes(&self, node: Node) -> Result<(), FsError> {
+        match self.allow(node, Operation::Change) {
+            Err(FsError::NotPermitted) if self.stat(node).is_ok_and(|stat| stat.is_file() && stat.size == 0) => Ok(()),
+            allowed => allowed,
+        }
+    }
+
+    fn allow_removal(&self, at: &Resolved<Node>) -> Result<(), FsError> {
+        at.node.map_or(Ok(()), |(node, _)| self.allow(node, Operation::Displace))
     }
 
     /// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
@@ -29,19 +51,23 @@ impl View<Transaction> {
 
 impl VolumeMut for View<Transaction> {
     fn create(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
-        self.rows.create(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+        self.allow_new(at, name)?;
+        self.created(at, name, FileType::File, self.rows.create(self.row(at.parent)?, name, mode, uid, gid))
     }
 
     fn mkdir(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
-        self.rows.mkdir(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+        self.allow_new(at, name)?;
+        self.created(at, name, FileType::Directory, self.rows.mkdir(self.row(at.parent)?, name, mode, uid, gid))
     }
 
     fn mkfifo(&self, at: &Resolved<Node>, name: &str, mode: u32, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
-        self.rows.mkfifo(self.row(at.parent)?, name, mode, uid, gid).map(Node::Row)
+        self.allow_new(at, name)?;
+        self.created(at, name, FileType::Fifo, self.rows.mkfifo(self.row(at.parent)?, name, mode, uid, gid))
     }
 
     fn symlink(&self, at: &Resolved<Node>, name: &str, target: &str, Owner { uid, gid }: Owner) -> Result<Node, FsError> {
-        self.rows.symlink(self.row(at.parent)?, name, target, uid, gid).map(Node::Row)
+        self.allow_new(at, name)?;
+        self.created(at, name, FileType::Symlink, self.rows.symlink(self.row(at.parent)?, name, target, uid, gid))
     }
 
     fn link(&self, from: &Resolved<Node>, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
@@ -49,20 +75,27 @@ impl VolumeMut for View<Transaction> {
         if matches!(source, Node::Fixed(_) | Node::Descriptor(_)) || !self.same_mount(from.parent, at.parent)? {
             return Err(FsError::CrossDevice);
         }
+        self.allow_link(source, at, name)?;
         let (source, parent) = (self.row(source)?, self.row(at.parent)?);
-        self.rows.link(source, parent, name)
+        let linked = self.rows.link(source, parent, name);
+        linked.map_err(|error| if error == FsError::Exists && self.hides() { FsError::Access } else { error })
     }
 
     fn unlink(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
         if at.node.is_some_and(|(node, kind)| kind == FileType::Directory && !self.is_only_rows(node)) {
             return Err(FsError::IsDirectory);
         }
+        self.allow_removal(at)?;
         self.erase(at, name, |parent| self.rows.unlink(parent, name))
     }
 
     fn rmdir(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
         if at.node.is_some_and(|(node, kind)| kind != FileType::Directory && !self.is_only_rows(node)) {
             return Err(FsError::NotDirectory);
+        }
+        self.allow_removal(at)?;
+        if let Some((node, FileType::Directory)) = at.node {
+            self.allow_emptied(node)?;
         }
         self.erase(at, name, |parent| self.rows.rmdir(parent, name))
     }
@@ -71,6 +104,7 @@ impl VolumeMut for View<Transaction> {
         if matches!(to.node, Some((Node::Fixed(_) | Node::Descriptor(_), _))) {
             return Err(FsError::Busy);
         }
+        self.allow_rename((from, old_name), (to, new_name))?;
         if self.mounts.is_some() {
             return self.rename_mounted(from, old_name, to, new_name);
         }
@@ -78,27 +112,48 @@ impl VolumeMut for View<Transaction> {
     }
 
     fn write(&self, file: Node, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
-        self.rows.write(self.row(file)?, offset, bytes)
+        match self.allow(file, Operation::Change) {
+            Err(FsError::NotPermitted) => self.write_at_end(file, offset, bytes),
+            allowed => {
+                allowed?;
+                self.rows.write(self.row(file)?, offset, bytes)
+            }
+        }
     }
 
     fn truncate(&self, file: Node, size: u64) -> Result<(), FsError> {
+        match self.allow(file, Operation::Change) {
+            // A file that can only grow may be emptied while it is empty: whoever writes a new one does so.
+            Err(FsError::NotPermitted) if self.stat(file)?.size == size => return Ok(()),
+            allowed => allowed?,
+        }
         self.rows.truncate(self.row_of_size(file, size)?, size)
     }
 
     fn chmod(&self, node: Node, mode: u32) -> Result<(), FsError> {
+        match self.allow_attributes(node) {
+            // Whoever copies a file sets the mode that it has already.
+            Err(FsError::NotPermitted) if self.stat(node)?.mode & 0o7777 == mode & 0o7777 => return Ok(()),
+            allowed => allowed?,
+        }
         self.rows.chmod(self.row(node)?, mode & 0o7777)
     }
 
     fn chown(&self, node: Node, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError> {
+        self.allow_attributes(node)?;
         self.rows.chown(self.row(node)?, uid, gid)
     }
 
     fn set_times(&self, node: Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), FsError> {
+        self.allow_attributes(node)?;
         self.rows.set_times(self.row(node)?, atime, mtime)
     }
 
     // What is not a row yet becomes one with the permissions that it shows.
     fn permit(&self, node: Node, bits: u32) -> Result<(), FsError> {
+        if bits & 0o200 != 0 {
+            self.allow(node, Operation::Grow)?;
+        }
         match self.current(node) {
             Node::Row(ino) => self.rows.permit(ino, bits),
             _ => Ok(()),

@@ -47,7 +47,7 @@ const DEPTH_MAX: usize = 256;
 /// Device numbers of mounts start here.
 const DEVICES: u64 = 16;
 /// Inode numbers of files of sources: made up from their paths.
-const HOST_INODES: u64 = 1 << 60;
+pub(super) const HOST_INODES: u64 = 1 << 60;
 
 #[derive(Debug)]
 struct Known {

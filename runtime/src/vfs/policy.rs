@@ -1,9 +1,18 @@
 //! May this be done to that file? One function decides, and the view alone calls it.
 //!
 //! The permission bits of directories are checked where their rows are read (`Transaction::obey_modes`): a second look here would
-//! cost a row for each name of a path. Rules on paths and views of principals will be further arguments of [`decide`].
+//! cost a row for each name of a path. What the rules of policies say about a path is found by `rules.rs` and remembered by
+//! `guard.rs`.
 
+mod binding;
+mod guard;
+mod rules;
+
+use presets::Access;
 use sqlite_fs::FsError;
+
+pub(crate) use binding::Binding;
+pub(crate) use guard::Guard;
 
 /// Who wants something done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +30,13 @@ pub(crate) struct Place {
     pub(super) writable: bool,
     /// Something is mounted there, or below.
     pub(super) pinned: bool,
+    /// What rules allow there.
+    pub(super) access: Access,
+}
+
+impl Place {
+    /// Where nothing but a rule can forbid anything.
+    const FREE: Self = Self { writable: true, pinned: false, access: Access::Write };
 }
 
 /// What is to be done.
@@ -34,7 +50,15 @@ pub(crate) enum Operation {
         read: bool,
         /// For changing what is in it.
         write: bool,
+        /// Only for adding at its end.
+        grow: bool,
     },
+    /// Create a name that is free, as far as the caller can see.
+    Create,
+    /// Put something at a name, in place of what may be there.
+    Replace,
+    /// Add to the end of a file.
+    Grow,
     /// Change what is in a file, its metadata, or the names in a directory.
     Change,
     /// Remove a name, move it, or put another file in its place.
@@ -45,16 +69,28 @@ pub(crate) enum Operation {
 ///
 /// # Errors
 ///
-/// Returns [`FsError::ReadOnly`], [`FsError::Access`] or [`FsError::Busy`] if it may not.
+/// Returns [`FsError::ReadOnly`], [`FsError::Access`], [`FsError::NotPermitted`] or [`FsError::Busy`] if it may not, and
+/// [`FsError::NoEntry`] if what it is about does not exist for the caller. A hidden name is never reported as taken: whether
+/// there is anything or not, nothing can be put there.
 pub(super) fn decide(principal: Principal, place: Place, operation: Operation) -> Result<(), FsError> {
+    match (operation, place.access) {
+        (Operation::Create | Operation::Replace, Access::Hidden | Access::Read) => return Err(FsError::Access),
+        (_, Access::Hidden) => return Err(FsError::NoEntry),
+        (Operation::Open { write: true, .. } | Operation::Grow | Operation::Change | Operation::Displace, Access::Read) => {
+            return Err(FsError::Access);
+        }
+        (Operation::Open { write: true, grow: false, .. }, Access::Append)
+        | (Operation::Change | Operation::Displace | Operation::Replace, Access::Append) => return Err(FsError::NotPermitted),
+        _ => {}
+    }
     match operation {
-        Operation::Open { mode, read, write } => {
+        Operation::Open { mode, read, write, .. } => {
             let is_denied = (read && mode & 0o400 == 0) || (write && mode & 0o200 == 0);
             if principal == Principal::Guest && is_denied { Err(FsError::Access) } else { Ok(()) }
         }
         Operation::Displace if place.pinned => Err(FsError::Busy),
-        Operation::Change | Operation::Displace if !place.writable => Err(FsError::ReadOnly),
-        Operation::Change | Operation::Displace => Ok(()),
+        _ if !place.writable => Err(FsError::ReadOnly),
+        _ => Ok(()),
     }
 }
 
@@ -62,11 +98,11 @@ pub(super) fn decide(principal: Principal, place: Place, operation: Operation) -
 mod tests {
     use super::*;
 
-    const ORDINARY: Place = Place { writable: true, pinned: false };
+    const ORDINARY: Place = Place::FREE;
 
     #[test]
     fn permission_bits_bind_guests_alone() {
-        let open = |mode, read, write| Operation::Open { mode, read, write };
+        let open = |mode, read, write| Operation::Open { mode, read, write, grow: false };
         let check = |operation, expected| {
             assert_eq!(decide(Principal::Guest, ORDINARY, operation), expected, "{operation:?}");
             assert_eq!(decide(Principal::Embedder, ORDINARY, operation), Ok(()), "{operation:?}");
@@ -81,7 +117,7 @@ mod tests {
     #[test]
     fn only_what_is_writable_changes_and_what_is_pinned_stays() {
         let check = |writable, pinned, change, displace| {
-            let place = Place { writable, pinned };
+            let place = Place { writable, pinned, ..Place::FREE };
             for principal in [Principal::Guest, Principal::Embedder] {
                 assert_eq!(decide(principal, place, Operation::Change), change, "{place:?}");
                 assert_eq!(decide(principal, place, Operation::Displace), displace, "{place:?}");
@@ -91,5 +127,32 @@ mod tests {
         check(false, false, Err(FsError::ReadOnly), Err(FsError::ReadOnly));
         check(true, true, Ok(()), Err(FsError::Busy));
         check(false, true, Err(FsError::ReadOnly), Err(FsError::Busy));
+    }
+
+    // T-POL-01, T-POL-02.
+    #[test]
+    fn each_access_allows_what_it_says() {
+        let open = |write, grow| Operation::Open { mode: 0o777, read: true, write, grow };
+        let operations = [
+            open(false, false),
+            open(true, true),
+            open(true, false),
+            Operation::Create,
+            Operation::Grow,
+            Operation::Replace,
+            Operation::Change,
+            Operation::Displace,
+        ];
+        let check = |access, expected: [Result<(), FsError>; 8]| {
+            for principal in [Principal::Guest, Principal::Embedder] {
+                let place = Place { access, ..Place::FREE };
+                assert_eq!(operations.map(|operation| decide(principal, place, operation)), expected, "{access:?}");
+            }
+        };
+        let (no, never, gone) = (Err(FsError::Access), Err(FsError::NotPermitted), Err(FsError::NoEntry));
+        check(Access::Write, [Ok(()); 8]);
+        check(Access::Append, [Ok(()), Ok(()), never, Ok(()), Ok(()), never, never, never]);
+        check(Access::Read, [Ok(()), no, no, no, no, no, no, no]);
+        check(Access::Hidden, [gone, gone, gone, no, gone, no, gone, gone]);
     }
 }

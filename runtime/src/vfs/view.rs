@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::stat::Stat;
+use presets::Access;
 use sqlite_fs::path::{Bounds, Tree};
 use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
 
-use super::mounts::{self, HostId, MountPoint, Mounts, OverlayChanges};
-use super::policy::{self, Operation, Place, Principal};
+use super::mounts::{self, HOST_INODES, HostId, MountPoint, Mounts, OverlayChanges};
+use super::policy::{self, Binding, Guard, Operation, Place, Principal};
 use super::source::Patience;
 use super::{ALIAS_NODE, Fixed, FixedId, Node, ROOT_NODE, Thing};
 use crate::defaults::USER;
@@ -48,6 +49,8 @@ pub(crate) struct Scope {
     pub(crate) programs: Arc<Programs>,
     /// Whether redirections, `touch` and `tee` create the directories above their files, as LocalSandbox's shell does.
     pub(crate) creates_parents: bool,
+    /// Who may see and do what.
+    pub(crate) binding: Binding,
 }
 
 impl Default for Scope {
@@ -60,6 +63,7 @@ impl Default for Scope {
             tools: Arc::from([]),
             programs: Arc::default(),
             creates_parents: false,
+            binding: Binding::default(),
         }
     }
 }
@@ -82,7 +86,9 @@ pub(crate) struct View<R> {
     tools: Arc<[String]>,
     programs: Arc<Programs>,
     creates_parents: bool,
-    principal: Principal,
+    pub(super) principal: Principal,
+    /// The rules of policies; `None` when there are none, which then costs nothing.
+    pub(super) guard: Option<Box<Guard>>,
     /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
     pub(super) appending: Mutex<()>,
 }
@@ -94,6 +100,7 @@ impl<R: Rows> View<R> {
             [] => None,
             points => Some(Box::new(Mounts::new(points, &scope.patience, &rows)?)),
         };
+        let guard = scope.binding.rules()?.map(|rules| Guard::new(rules, &rows)).transpose()?.map(Box::new);
         Ok(Self {
             rows,
             fixed: scope.world,
@@ -103,6 +110,7 @@ impl<R: Rows> View<R> {
             programs: Arc::clone(&scope.programs),
             creates_parents: scope.creates_parents,
             principal: Principal::Embedder,
+            guard,
             appending: Mutex::new(()),
         })
     }
@@ -140,13 +148,16 @@ impl<R: Rows> View<R> {
     /// The lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
+        let plain = |path: &str| path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+        let is_seen = |line: &&str| !line.split(' ').nth(1).is_some_and(|path| self.hides_path(&plain(path)));
+        let mounted: String = mounted.split_inclusive('\n').filter(is_seen).collect();
         format!("sandlite / sandlite rw,relatime 0 0\n{mounted}")
     }
 
     /// The metadata of a node as a guest sees it. A descriptor has none here: its process knows.
     pub(crate) fn attributes(&self, node: Node) -> Result<Stat, FsError> {
         match self.current(node) {
-            Node::Row(ino) => self.rows.stat(ino).map(of_row),
+            Node::Row(ino) => self.rows.stat(ino).map(|row| self.of_row(row)),
             Node::Fixed(id) => {
                 let stat = self.fixed.stat(id);
                 Ok(self.own_file(id).map_or(stat, |file| Stat { size: file.len() as u64, ..stat }))
@@ -156,7 +167,8 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// Asks the policy about an operation on a node.
+    /// Asks the policy about an operation on a node, by where it is. What rules say is asked before, about the node that the
+    /// caller named ([`allow`](Self::allow)): a file can be created in a directory that itself may not be changed.
     pub(super) fn decide(&self, node: Node, operation: Operation) -> Result<(), FsError> {
         policy::decide(self.principal, self.place(node)?, operation)
     }
@@ -165,13 +177,14 @@ impl<R: Rows> View<R> {
         match node {
             Node::Row(ino) => {
                 let pinned = self.mounts.as_deref().is_some_and(|mounts| mounts.is_pinned(ino));
-                Ok(Place { writable: true, pinned })
+                Ok(Place { writable: true, pinned, access: Access::Write })
             }
             Node::Host(id) => {
                 let mounts = self.mounts()?;
-                Ok(Place { writable: mounts.point(id)?.overlay, pinned: mounts.place(id)?.is_none() })
+                let (writable, pinned) = (mounts.point(id)?.overlay, mounts.place(id)?.is_none());
+                Ok(Place { writable, pinned, access: Access::Write })
             }
-            Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false }),
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(Place { writable: false, pinned: false, access: Access::Write }),
         }
     }
 
@@ -186,8 +199,61 @@ impl<R: Rows> View<R> {
     }
 
     /// Checks whether a file of this mode may be opened so.
-    pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool) -> Result<(), FsError> {
-        self.decide(node, Operation::Open { mode, read, write })
+    pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool, grow: bool) -> Result<(), FsError> {
+        let operation = Operation::Open { mode, read, write, grow };
+        self.allow(node, operation)?;
+        self.decide(node, operation)
+    }
+
+    /// Whether a name in the root directory is the fixed world's.
+    pub(super) fn is_fixed(&self, name: &str) -> bool {
+        self.fixed.lookup(Fixed::ROOT, name).is_some()
+    }
+
+    /// Whether the number in an entry is a row's: those of host files are made up.
+    pub(super) fn is_row(&self, ino: u64) -> bool {
+        self.mounts.is_none() || ino < HOST_INODES
+    }
+
+    /// The entries of a directory, hidden ones included.
+    pub(super) fn all_entries(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
+        match self.current(dir) {
+            Node::Row(ino) => match self.lower_of(ino) {
+                None if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
+                None => self.readdir_rows(ino, cookie, limit),
+                Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
+            },
+            Node::Fixed(id) => self.own_entries(id, cookie, limit),
+            Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
+            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        }
+    }
+
+    // A program that may not be started is not there.
+    fn is_started(&self, (node, _): (Node, FileType)) -> bool {
+        match self.thing(node) {
+            Some(Thing::Program(_, program)) => self.may_start(program),
+            _ => true,
+        }
+    }
+
+    // A row's metadata in the guest's words.
+    fn of_row(&self, row: sqlite_fs::Stat) -> Stat {
+        let is_dir = row.is_dir();
+        Stat {
+            dev: ROWS_DEVICE,
+            ino: row.ino,
+            mode: row.mode,
+            // It would count the directories that are hidden.
+            nlink: if is_dir && self.hides() { 1 } else { row.nlink },
+            uid: row.uid,
+            gid: row.gid,
+            rdev: row.rdev,
+            size: if is_dir { DIRECTORY_SIZE } else { row.size },
+            atime: row.atime,
+            mtime: row.mtime,
+            ctime: row.ctime,
+        }
     }
 
     /// What is known of the content of a node without reading it.
@@ -204,7 +270,9 @@ impl<R: Rows> View<R> {
 
     /// Whether the program of this name is a function of the embedding program: no other program has the name.
     pub(crate) fn is_tool(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool == name) && guests::programs().all(|(program, _)| program != name)
+        self.may_start(name)
+            && self.tools.iter().any(|tool| tool == name)
+            && guests::programs().all(|(program, _)| program != name)
     }
 
     /// The program that this sandbox alone has at a node.
@@ -226,7 +294,7 @@ impl<R: Rows> View<R> {
         }
         let fixed = self.fixed.readdir(id, 0, usize::MAX)?.len();
         let skip = usize::try_from(cookie).unwrap_or(usize::MAX).saturating_sub(fixed);
-        let mut names: Vec<&str> = self.programs.names().collect();
+        let mut names: Vec<&str> = self.programs.names().filter(|name| self.may_start(name)).collect();
         names.sort_unstable();
         let numbered = (fixed as u64 + 1..).zip(names).skip(skip).take(limit.saturating_sub(entries.len()));
         entries.extend(numbered.map(|(cookie, name)| {
@@ -245,6 +313,14 @@ impl<R: Rows> View<R> {
     pub(crate) fn thing(&self, node: Node) -> Option<&'static Thing> {
         match node {
             Node::Fixed(id) => Some(self.fixed.thing(id)),
+            _ => None,
+        }
+    }
+
+    // What is at a name of the fixed world.
+    fn fixed_child(&self, dir: Node, name: &str) -> Option<(Node, FileType)> {
+        match dir {
+            Node::Fixed(id) => self.fixed.lookup(id, name),
             _ => None,
         }
     }
@@ -296,6 +372,11 @@ impl View<Transaction> {
         changes.unwrap_or_default()
     }
 
+    /// The content of a row, whatever the rules of this view say: for the owner's own functions.
+    pub(crate) fn rows_content(&self, path: &str) -> Result<Vec<u8>, sqlite_fs::Error> {
+        self.rows.fs().read(path)
+    }
+
     /// The run's transaction.
     pub(crate) fn transaction(&self) -> &Transaction {
         &self.rows
@@ -335,7 +416,7 @@ impl<R: Rows> Tree for View<R> {
     type Node = Node;
 
     fn lookup(&self, dir: Node, name: &str) -> Result<(Node, FileType), FsError> {
-        match self.current(dir) {
+        let found = match self.current(dir) {
             Node::Row(ino) => {
                 let is_root = ino == ROOT && dir != ALIAS_NODE;
                 if is_root && let Some(found) = self.fixed.lookup(Fixed::ROOT, name) {
@@ -352,16 +433,20 @@ impl<R: Rows> Tree for View<R> {
             }
             Node::Fixed(id) => {
                 // A tool is run by the program `tool`, in whose directory it is found.
-                let tool = || self.tools.iter().any(|tool| tool == name).then(|| self.fixed.lookup(id, TOOL)).flatten();
+                let is_tool = self.tools.iter().any(|tool| tool == name) && self.may_start(name);
+                let tool = || is_tool.then(|| self.fixed.lookup(id, TOOL)).flatten();
                 let own = || {
-                    let number = (id == self.fixed.local_bin()).then(|| self.programs.position(name)).flatten()?;
+                    let is_own = id == self.fixed.local_bin() && self.may_start(name);
+                    let number = is_own.then(|| self.programs.position(name)).flatten()?;
                     Some((Node::Fixed(FixedId::own(number)), FileType::File))
                 };
-                self.fixed.lookup(id, name).or_else(own).or_else(tool).ok_or(FsError::NoEntry)
+                let program = self.fixed.lookup(id, name).filter(|found| self.is_started(*found));
+                return program.or_else(own).or_else(tool).ok_or(FsError::NoEntry);
             }
             Node::Host(id) => self.lookup_lower(id, name),
             Node::Descriptor(_) => Err(FsError::NotDirectory),
-        }
+        };
+        self.met(dir, name, found?)
     }
 
     fn parent(&self, dir: Node) -> Result<Node, FsError> {
@@ -429,27 +514,35 @@ impl<R: Rows> Volume for View<R> {
     }
 
     fn readdir(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
-        match self.current(dir) {
-            Node::Row(ino) => match self.lower_of(ino) {
-                None if dir == ALIAS_NODE => self.rows.readdir(ino, cookie, limit),
-                None => self.readdir_rows(ino, cookie, limit),
-                Some(lower) => self.readdir_merged(Some(ino), lower, cookie, limit),
-            },
-            Node::Fixed(id) => self.own_entries(id, cookie, limit),
-            Node::Host(id) => self.readdir_merged(None, id, cookie, limit),
-            Node::Descriptor(_) => Err(FsError::NotDirectory),
+        let is_program = |entry: &Entry| self.fixed_child(dir, &entry.name).is_none_or(|found| self.is_started(found));
+        let mut cookie = cookie;
+        loop {
+            let entries = self.all_entries(dir, cookie, limit)?;
+            // An empty list is the end: one that is hidden as a whole is not.
+            let Some(last) = entries.last() else { return Ok(entries) };
+            cookie = last.cookie;
+            let seen: Vec<Entry> = match dir {
+                Node::Fixed(_) if self.restricts_commands() => entries.into_iter().filter(is_program).collect(),
+                Node::Row(_) | Node::Host(_) if self.hides() => self.visible(dir, entries)?,
+                _ => return Ok(entries),
+            };
+            if !seen.is_empty() {
+                return Ok(seen);
+            }
         }
     }
 
     fn child(&self, dir: Node, entry: &Entry) -> Result<Node, FsError> {
         match dir {
-            Node::Row(_) if self.mounts.is_none() && dir != ROOT_NODE => Ok(Node::Row(entry.ino)),
+            Node::Row(_) if self.mounts.is_none() && dir != ROOT_NODE => {
+                Ok(self.met(dir, &entry.name, (Node::Row(entry.ino), entry.kind))?.0)
+            }
             _ => Ok(self.lookup(dir, &entry.name)?.0),
         }
     }
 
     fn is_joined(&self, dir: Node) -> bool {
-        self.mounts.is_some() || dir == ROOT_NODE
+        self.mounts.is_some() || dir == ROOT_NODE || self.guard.is_some()
     }
 
     // It is in every sandbox.
@@ -466,22 +559,5 @@ impl<R: Rows> Volume for View<R> {
 
     fn at_once<T>(&self, work: impl FnOnce() -> Result<T, FsError>) -> Result<T, FsError> {
         self.rows.at_once(work)
-    }
-}
-
-// A row's metadata in the guest's words.
-fn of_row(row: sqlite_fs::Stat) -> Stat {
-    Stat {
-        dev: ROWS_DEVICE,
-        ino: row.ino,
-        mode: row.mode,
-        nlink: row.nlink,
-        uid: row.uid,
-        gid: row.gid,
-        rdev: row.rdev,
-        size: if row.is_dir() { DIRECTORY_SIZE } else { row.size },
-        atime: row.atime,
-        mtime: row.mtime,
-        ctime: row.ctime,
     }
 }

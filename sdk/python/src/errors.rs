@@ -18,7 +18,8 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let kind = match error {
         Error::Stale { .. } => "changed",
         Error::Conflicts { .. } => "conflict",
-        Error::Invalid(_) | Error::Git(_) | Error::CommandTooLong { .. } | Error::Limit(_) => "invalid",
+        Error::Refused(_) => "refused",
+        Error::Invalid(_) | Error::Git(_) | Error::CommandTooLong { .. } | Error::Limit(_) | Error::Policy(_) => "invalid",
         error if error.is_busy() => "busy",
         _ => "other",
     };

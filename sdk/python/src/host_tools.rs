@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use runtime::{Tool, ToolContext, ToolPause};
 use serde_json::Value;
 
+use crate::policy::HookScope;
 use crate::{files, gate};
 
 /// Name, description, schema, and a function from JSON text to JSON text.
@@ -35,11 +36,19 @@ pub(crate) fn is_inside(py: Python<'_>, sandbox: u64) -> PyResult<bool> {
         return Ok(false);
     }
     let scope = current(py)?.call_method0("get")?;
+    if scope.cast::<HookScope>().is_ok_and(|scope| scope.get().is_of(sandbox)) {
+        return Ok(true);
+    }
     Ok(scope.cast::<ToolScope>().is_ok_and(|scope| scope.get().sandbox == sandbox && !scope.get().context.is_over()))
 }
 
+/// There may be code that works for somebody from now on.
+pub(crate) fn note_scopes() {
+    ANY.store(true, Ordering::Relaxed);
+}
+
 /// The context variable that holds the call which code works for.
-fn current(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+pub(crate) fn current(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let find = || Ok::<_, PyErr>(py.import("sandlite._approval")?.getattr("CURRENT")?.unbind());
     Ok(CURRENT.get_or_try_init(py, find)?.bind(py))

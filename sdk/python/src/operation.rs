@@ -3,8 +3,8 @@
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::actions::{Action, Answer, Context, Ran, find, quoted};
-use runtime::{Error, JsonSchema, Output, Sandbox};
+use runtime::actions::{Action, Answer, Context, Ran, RunOptions, find, quoted};
+use runtime::{Command, Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
 use crate::about::About;
@@ -101,4 +101,22 @@ pub(crate) fn act(context: &Context, name: &str, arguments: &str) -> Result<Answ
 /// A value as JSON text.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::Invalid(format!("not JSON: {error}")))
+}
+
+/// A command and its options, as Python gives them.
+pub(crate) fn command(
+    py: Python<'_>,
+    kind: &str,
+    text: String,
+    options: &str,
+    stdin: Option<Vec<u8>>,
+    echo: bool,
+) -> PyResult<(Command, RunOptions)> {
+    let options: RunOptions =
+        serde_json::from_str(options).map_err(|error| errors::raise(py, &Error::Invalid(format!("invalid options: {error}"))))?;
+    let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
+    if let Some(bytes) = stdin {
+        command = command.stdin(bytes);
+    }
+    Ok((if echo { command.echo() } else { command }, options))
 }

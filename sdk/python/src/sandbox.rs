@@ -8,19 +8,19 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime::actions::{Answer, Context, Effect, Permission, RunOptions, find};
-use runtime::{Command, Content, Error, GitImport, HistoryFilter, Limits, Preset, Sandbox};
+use runtime::actions::{Answer, Context, Effect, Permission, find};
+use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::mounts::MountParts;
-use crate::operation::{Done, act, json};
+use crate::operation::{Done, act, command, json};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
 use crate::trees::{self, absolute};
-use crate::{errors, fork};
+use crate::{errors, fork, policy};
 
 /// An open sandbox, or one that is closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
@@ -32,6 +32,17 @@ pub(crate) struct NativeSandbox {
 impl NativeSandbox {
     pub(crate) fn new(sandbox: Sandbox, about: About) -> Self {
         Self { open: Mutex::new(Some(sandbox)), about }
+    }
+
+    /// Another handle of the same sandbox.
+    pub(crate) fn with(&self, py: Python<'_>, make: impl FnOnce(&Sandbox) -> Result<Sandbox, Error>) -> PyResult<Self> {
+        let made = make(&self.get(py)?).map_err(|error| errors::raise(py, &error))?;
+        Ok(Self::new(made, self.about.clone()))
+    }
+
+    /// What tells it from other sandboxes of this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.about.number
     }
 
     /// The sandbox, for reading: that never waits.
@@ -111,29 +122,11 @@ impl Drop for NativeSandbox {
     }
 }
 
-/// A command and its options, as Python gives them.
-fn command(
-    py: Python<'_>,
-    kind: &str,
-    text: String,
-    options: &str,
-    stdin: Option<Vec<u8>>,
-    echo: bool,
-) -> PyResult<(Command, RunOptions)> {
-    let options: RunOptions =
-        serde_json::from_str(options).map_err(|error| errors::raise(py, &Error::Invalid(format!("invalid options: {error}"))))?;
-    let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
-    if let Some(bytes) = stdin {
-        command = command.stdin(bytes);
-    }
-    Ok((if echo { command.echo() } else { command }, options))
-}
-
 #[pymethods]
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None, policy=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -153,8 +146,10 @@ impl NativeSandbox {
         limits: Option<String>,
         own: Option<OwnParts>,
         base: Option<PathBuf>,
+        policy: Option<String>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
+        let policy = policy.map(|text| policy::parse(py, &text)).transpose()?;
         let (modules, commands, hosts) = own.unwrap_or_default();
         let limits = limits.map(|text| Limits::parse_custom(&text)).transpose();
         let limits = limits.map_err(|error| errors::raise(py, &error.into()))?;
@@ -179,6 +174,9 @@ impl NativeSandbox {
             let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
             if let Some(limits) = limits {
                 builder = builder.custom_limits(limits);
+            }
+            if let Some(policy) = policy {
+                builder = builder.policy(policy);
             }
             if let Some(path) = db {
                 builder = builder.database(path);
@@ -220,7 +218,7 @@ impl NativeSandbox {
         }
     }
 
-    /// Runs bash or Python; `options` is a [`RunOptions`] as JSON.
+    /// Runs bash or Python; `options` is a `RunOptions` as JSON.
     #[pyo3(signature = (kind, text, options, stdin, done=None, echo=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn run(

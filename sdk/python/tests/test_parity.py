@@ -14,7 +14,7 @@ from sandlite import Sandbox, anthropic
 PROGRAM = os.environ.get("SANDLITE_BIN", str(Path(__file__).parents[3] / "target/release/sandlite"))
 
 #: What differs from run to run.
-VOLATILE = {"duration_ms", "started_ms", "time_ms", "modified", "wall_us", "fuel", "memory_peak"}
+VOLATILE = {"time", "duration_ms", "started_ms", "time_ms", "modified", "wall_us", "fuel", "memory_peak"}
 
 #: What MCP adds: actions on more than one sandbox, and the argument that names one.
 SEVERAL = {"export_snapshot", "import_snapshot", "fork", "list_sandboxes", "drop_sandbox"}
@@ -63,6 +63,8 @@ STEPS = [
     ("tree", {"path": "/d"}, ["fs", "tree", "/d"]),
     ("apply", {"directory": "/nowhere"}, None),
     ("checkpoints", {}, None),
+    ("events", {"after": 1, "path": "/d"}, None),
+    ("acknowledge_events", {"consumer": "index", "version": 2}, None),
     ("prune_versions", {"keep_versions": 2}, None),
     ("compact", {}, None),
 ]

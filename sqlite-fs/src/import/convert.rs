@@ -13,6 +13,7 @@ use crate::node::{FileType, Ino, S_IFMT, Stat, is_name};
 use crate::quota::Quota;
 use crate::rows::{INO_MAX, join, split};
 use crate::schema;
+use crate::settings;
 use crate::store::{Store, write};
 
 /// Permissions that are kept: no set-user-id, no set-group-id.
@@ -369,6 +370,25 @@ impl Store {
             bytes = bytes.saturating_add(session_bytes(&name, &part, state.len() as u64));
             too_much("sessions", bytes, self.quota.sessions)?;
             write::import_session(&self.connection, &name, &part, state, integer(row, 3, "session")?)?;
+        }
+        Ok(())
+    }
+
+    /// The policy goes along: whoever imports a sandbox is bound as before. Other settings are about the file itself.
+    pub(super) fn take_policy(&mut self, source: &Source) -> Result<(), Error> {
+        if !(source.has("sandlite_setting", "name") && source.has("sandlite_setting", "value")) {
+            return Ok(());
+        }
+        let mut statement =
+            source.connection.prepare("SELECT value FROM sandlite_setting NOT INDEXED WHERE name='policy' LIMIT 1")?;
+        let mut rows = statement.query([])?;
+        if let Some(row) = rows.next()? {
+            let policy = text(row, 0, "policy")?;
+            if policy.len() > settings::VALUE_MAX {
+                return Err(refused("policy", "it is too long"));
+            }
+            self.connection.execute_batch(settings::TABLE)?;
+            write::put_setting(&self.connection, "policy", Some(&policy))?;
         }
         Ok(())
     }

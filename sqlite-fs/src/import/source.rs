@@ -46,6 +46,7 @@ const TABLES: &[&str] = &[
     "sandlite_past_kv",
     "sandlite_past_session",
     "sandlite_past_whiteout",
+    "sandlite_setting",
 ];
 
 /// A private copy of a foreign file, opened for reading.

@@ -358,3 +358,14 @@ pub(crate) fn import_session(connection: &Connection, name: &str, part: &str, st
         .execute(params![name, part, state, nanos])?;
     Ok(())
 }
+
+/// Stores a setting, or removes it.
+pub(crate) fn put_setting(connection: &Connection, name: &str, value: Option<&str>) -> Result<()> {
+    match value {
+        Some(value) => connection
+            .prepare_cached("INSERT OR REPLACE INTO sandlite_setting (name, value) VALUES (?1, ?2)")?
+            .execute([name, value])?,
+        None => connection.prepare_cached("DELETE FROM sandlite_setting WHERE name=?1")?.execute([name])?,
+    };
+    Ok(())
+}

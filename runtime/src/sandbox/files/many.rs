@@ -135,7 +135,10 @@ impl Files<'_> {
     pub fn write_from(&self, path: &str, content: impl Into<Content>) -> Result<u64, Error> {
         let content = content.into();
         let call = Call::new("write_file", path, json!({ "path": path, "contentLength": content.bytes }));
-        self.sandbox.change(call, |run| content.write(run.view()?, &self.sandbox.limits, path))
+        self.sandbox.change(call, |run| {
+            self.expect(run.view()?)?;
+            content.write(run.view()?, &self.sandbox.limits, path)
+        })
     }
 
     /// Writes many files, creating the directories above them, in one transaction.
@@ -154,6 +157,7 @@ impl Files<'_> {
         let named: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).take(NAMED).collect();
         let call = Call::new("write_files", &named.join(" "), json!({ "paths": named, "count": files.len() }));
         self.sandbox.change(call, |run| {
+            self.expect(run.view()?)?;
             files.into_iter().try_for_each(|(path, content)| content.write(run.view()?, &self.sandbox.limits, &path).map(drop))
         })
     }

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -22,8 +34,10 @@ if TYPE_CHECKING:
         Answer,
         Applied,
         Checkpoint,
+        Commit,
         Diff,
         Edited,
+        Event,
         FileEntry,
         FileStat,
         FileWindow,
@@ -390,6 +404,7 @@ class AsyncSandbox:
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
+        policy: Optional[PolicyLike] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -402,6 +417,7 @@ class AsyncSandbox:
             "commands": commands,
             "base": base,
             "allow_host": allow_host,
+            "policy": policy,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -755,15 +771,16 @@ class AsyncSandbox:
         """
         await _finish(_calls.write_files(self._native, files))
 
-    async def append(self, path: str, content: Content) -> None:
-        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing.
+    async def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
+        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing. With
+        ``expected_version`` the file must have that version.
 
         >>> await box.append("log", "one\\n")
         >>> await box.append("log", "two\\n")
         >>> await box.read_file("log")
         'one\\ntwo\\n'
         """
-        await _finish(_calls.append(self._native, path, content))
+        await _finish(_calls.append(self._native, path, content, expected_version))
 
     async def edit_file(
         self,
@@ -867,32 +884,37 @@ class AsyncSandbox:
         """
         await _finish(_calls.mkdir(self._native, path))
 
-    async def copy(self, from_path: str, to_path: str, *, recursive: bool = False) -> str:
+    async def copy(
+        self, from_path: str, to_path: str, *, recursive: bool = False, expected_version: Optional[str] = None
+    ) -> str:
         """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
 
-        An existing directory takes the copy inside.
+        An existing directory takes the copy inside. With ``expected_version`` it copies only if the file at ``to_path`` has that version.
 
         >>> await box.write_file("f", "x")
         >>> await box.copy("f", "g")
         '/home/user/g'
         """
-        return await _finish(_calls.copy(self._native, from_path, to_path, recursive))
+        return await _finish(_calls.copy(self._native, from_path, to_path, recursive, expected_version))
 
-    async def move(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """Moves a file or a directory; replaces a file only if ``overwrite``.
+    async def move(
+        self, from_path: str, to_path: str, *, overwrite: bool = False, expected_version: Optional[str] = None
+    ) -> None:
+        """Moves a file or a directory; replaces a file only if ``overwrite``. With ``expected_version`` the file must have that version.
 
         >>> await box.write_file("f", "x")
         >>> await box.move("f", "g")
         """
-        await _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+        await _finish(_calls.move_file(self._native, from_path, to_path, overwrite, expected_version))
 
-    async def remove(self, path: str, *, recursive: bool = False) -> None:
-        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``.
+    async def remove(self, path: str, *, recursive: bool = False, expected_version: Optional[str] = None) -> None:
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With ``expected_version``
+        the file must have that version.
 
         >>> await box.write_file("d/f", "x")
         >>> await box.remove("d", recursive=True)
         """
-        await _finish(_calls.delete_file(self._native, path, recursive))
+        await _finish(_calls.delete_file(self._native, path, recursive, expected_version))
 
     async def delete_file(self, path: str, *, recursive: bool = False) -> None:
         """The same as :meth:`remove`, under the name that models have for it.
@@ -1268,6 +1290,108 @@ class AsyncSandbox:
         made = AsyncSandbox()
         made._opened = await _native_answer(lambda done: native.at(str(version), done))
         return made
+
+    @classmethod
+    def _of(cls, native: native_half.Sandbox) -> "AsyncSandbox":
+        made = cls()
+        made._opened = native
+        return made
+
+    def view(self, principal: str, labels: Iterable[str] = ()) -> "AsyncSandbox":
+        """Returns the sandbox as a principal with some labels sees it; see :meth:`Sandbox.view`.
+
+        >>> await box.set_policy([{"path": "/payroll", "label": "finance"}])
+        >>> await box.owner().write_file("/payroll/may.csv", "1,2")
+        >>> await box.view("ann", ["finance"]).exists("/payroll"), await box.view("bob").exists("/payroll")
+        (True, False)
+        """
+        return AsyncSandbox._of(native_half.view(self._native, principal, list(labels)))
+
+    def with_policy(self, policy: PolicyLike) -> "AsyncSandbox":
+        """Returns the sandbox under one more policy. Of several policies the tighter decision counts.
+
+        >>> reader = box.with_policy([{"path": "/", "access": "read"}])
+        >>> (await reader.bash("echo two > /notes")).exit_code
+        1
+        """
+        return AsyncSandbox._of(native_half.with_policy(self._native, _calls.policy_text(policy)))
+
+    def owner(self) -> "AsyncSandbox":
+        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for what :meth:`with_policy` returned.
+
+        >>> await box.owner().exists("/keys")
+        False
+        """
+        return AsyncSandbox._of(native_half.owner(self._native))
+
+    @property
+    def policy(self) -> "Optional[dict[str, Any]]":
+        """The policy that is stored with the sandbox."""
+        return _calls.policy(self._native)
+
+    async def set_policy(self, policy: Optional[PolicyLike]) -> None:
+        """Stores a policy with the sandbox, in place of the one before; ``None`` removes it. It counts at once.
+
+        >>> await box.set_policy([{"path": "/log", "access": "append"}])
+        >>> await box.set_policy(None)
+        """
+        await _finish(_calls.set_policy(self._native, policy))
+
+    def on_commit(
+        self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
+    ) -> "Callable[[Commit], Any]":
+        """Asks a function before every commit that changes something at or below a path; see :meth:`Sandbox.on_commit`. An ``async``
+        function runs in the loop that registers it.
+
+        >>> @box.on_commit("/src")
+        ... async def closed(commit):
+        ...     return "closed"
+        >>> (await box.bash("mkdir /src")).stderr
+        'sandlite: changes refused by a hook: closed\\n'
+        """
+        import asyncio
+        import inspect
+
+        def register(function: "Callable[[Commit], Any]") -> "Callable[[Commit], Any]":
+            asked = function
+            if inspect.iscoroutinefunction(function):
+                loop = asyncio.get_running_loop()
+
+                def asked(commit: "Commit") -> Any:
+                    return asyncio.run_coroutine_threadsafe(function(commit), loop).result()
+
+            _calls.on_commit(self._native, path, asked)
+            return function
+
+        return register if function is None else register(function)
+
+    async def events(
+        self,
+        consumer: Optional[str] = None,
+        *,
+        path: Optional[str] = None,
+        after: Optional[int] = None,
+        follow: bool = False,
+    ) -> "AsyncIterator[Event]":
+        """Yields what was committed, in order; see :meth:`Sandbox.events`.
+
+        >>> await box.write_file("/plan", "A")
+        >>> [event.kind async for event in box.events("index", path="/plan")]
+        ['created']
+        """
+        wait = 0.0
+        while True:
+            name = consumer if after is None else None
+            events, version, more = await _finish(_calls.events(self._native, after, name, path, wait))
+            for event, following in zip(events, [*events[1:], None]):
+                yield event
+                if consumer is not None and (following is None or following.version != event.version):
+                    await _finish(_calls.acknowledge(self._native, consumer, event.version))
+            if consumer is not None and version != (events[-1].version if events else after):
+                await _finish(_calls.acknowledge(self._native, consumer, version))
+            if not more and not follow:
+                return
+            after, wait = version, 0.0 if more else 1.0
 
     async def fork(self, path: Optional[HostPath] = None) -> "AsyncSandbox":
         """Returns a second sandbox that continues from here, in memory or in a new file.

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         Answer,
         Applied,
         Checkpoint,
+        Commit,
         Diff,
         Edited,
+        Event,
         FileEntry,
         FileStat,
         FileWindow,
@@ -108,6 +110,20 @@ def _limits(preset: str, limits: LimitsLike) -> str:
     return "\n".join([f"base = {json.dumps(preset)}", *lines])
 
 
+#: A policy file, the same as a mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or its rules alone.
+PolicyLike = Union[Mapping[str, Any], Sequence[Mapping[str, Any]], "os.PathLike[str]", str]
+
+
+def policy_text(policy: PolicyLike) -> str:
+    """The text of a policy for the native half."""
+    if isinstance(policy, (str, os.PathLike)):
+        with open(policy, encoding="utf-8") as file:
+            text = file.read()
+        # A brace marks JSON there.
+        return "\n" + text if text.startswith("{") else text
+    return json.dumps(dict(policy) if isinstance(policy, Mapping) else {"rules": [dict(rule) for rule in policy]})
+
+
 class Opening:
     """What a sandbox is opened with; a snapshot given as bytes lives in a temporary file until then."""
 
@@ -133,10 +149,17 @@ class Opening:
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
+        policy: Optional[PolicyLike] = None,
     ) -> None:
         self._temporary: Optional[str] = None
-        own = own_parts(programs, commands, allow_host, loop)
-        self._more = (read_only, wait, None if limits is None else _limits(preset, limits), own, base)
+        self._more = (
+            read_only,
+            wait,
+            None if limits is None else _limits(preset, limits),
+            own_parts(programs, commands, allow_host, loop),
+            base,
+            None if policy is None else policy_text(policy),
+        )
         mounted = [_mount(mount) for mount in mounts or ()]
         offered = parts(tools, timed(approve, approve_timeout), loop)
         path = snapshot
@@ -293,12 +316,15 @@ def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call
     return _act(box, "grep", whole, lambda answer: [_results.Match(**match) for match in answer["matches"]])
 
 
-def delete_file(box: _native.Sandbox, path: str, recursive: bool) -> Call[None]:
-    return _act(box, "delete_file", {"path": path, "recursive": recursive}, lambda answer: None)
+def delete_file(box: _native.Sandbox, path: str, recursive: bool, expected_version: Optional[str]) -> Call[None]:
+    request = {"path": path, "recursive": recursive, "expected_version": expected_version}
+    return _act(box, "delete_file", request, lambda answer: None)
 
 
-def move_file(box: _native.Sandbox, from_path: str, to_path: str, overwrite: bool) -> Call[None]:
-    request = {"from": from_path, "to": to_path, "overwrite": overwrite}
+def move_file(
+    box: _native.Sandbox, from_path: str, to_path: str, overwrite: bool, expected_version: Optional[str]
+) -> Call[None]:
+    request = {"from": from_path, "to": to_path, "overwrite": overwrite, "expected_version": expected_version}
     return _act(box, "move_file", request, lambda answer: None)
 
 
@@ -310,8 +336,13 @@ def stat(box: _native.Sandbox, path: str, follow_symlinks: bool) -> Call[FileSta
     return _act(box, "file_info", {"path": path, "follow": follow_symlinks}, lambda answer: _results.file_stat(answer))
 
 
-def append(box: _native.Sandbox, path: str, value: Content) -> Call[None]:
+def append(box: _native.Sandbox, path: str, value: Content, expected_version: Optional[str]) -> Call[None]:
     data = content(value)
+    if expected_version is not None:
+        import base64
+
+        request = {"path": path, "content": base64.b64encode(data).decode(), "encoding": "base64", "expected_version": expected_version}
+        return _act(box, "append_file", request, lambda answer: None)
     return Call(lambda done: box.append_bytes(path, data, done), _same)
 
 
@@ -320,8 +351,10 @@ def write_files(box: _native.Sandbox, files: Mapping[str, Content]) -> Call[None
     return Call(lambda done: box.write_all(given, done), _same)
 
 
-def copy(box: _native.Sandbox, from_path: str, to_path: str, recursive: bool) -> Call[str]:
-    request = {"from": from_path, "to": to_path, "recursive": recursive}
+def copy(
+    box: _native.Sandbox, from_path: str, to_path: str, recursive: bool, expected_version: Optional[str]
+) -> Call[str]:
+    request = {"from": from_path, "to": to_path, "recursive": recursive, "expected_version": expected_version}
     return _act(box, "copy_files", request, lambda answer: str(answer["to"]))
 
 
@@ -383,6 +416,48 @@ def log(
 ) -> Call[list[Version]]:
     request = {"path": path, "limit": limit, "before": before, "digest": digest}
     return _act(box, "log", request, lambda answer: [_results.Version(**version) for version in answer["versions"]])
+
+
+def set_policy(box: _native.Sandbox, policy: Optional[PolicyLike]) -> Call[None]:
+    text = None if policy is None else policy_text(policy)
+    return Call(lambda done: _native.set_policy(box, text, done), _same)
+
+
+def policy(box: _native.Sandbox) -> "Optional[dict[str, Any]]":
+    text = _native.stored_policy(box)
+    return None if text is None else json.loads(text)
+
+
+def on_commit(box: _native.Sandbox, path: str, function: "Callable[[Commit], Any]") -> None:
+    from ._records import Commit, FileChange
+
+    def ask(text: str, contents: "dict[str, bytes]") -> Optional[str]:
+        about = json.loads(text)
+        changes = [FileChange(change.pop("from"), change.pop("type"), **change) for change in about.pop("changes")]
+        answer = function(Commit(changes=changes, contents=contents, **about))
+        if answer is None or answer is True:
+            return None
+        return answer if isinstance(answer, str) else "refused"
+
+    _native.on_commit(box, path, ask)
+
+
+def events(
+    box: _native.Sandbox, after: Optional[int], consumer: Optional[str], path: Optional[str], wait: float
+) -> "Call[tuple[list[Event], int, bool]]":
+    request = {"after": after, "consumer": consumer, "path": path, "wait": wait}
+    return _act(box, "events", request, _events)
+
+
+def _events(answer: Any) -> "tuple[list[Event], int, bool]":
+    from ._records import Event
+
+    listed = [Event(event.pop("from"), event.pop("type"), **event) for event in answer["events"]]
+    return listed, int(answer["version"]), bool(answer["more"])
+
+
+def acknowledge(box: _native.Sandbox, consumer: str, version: Optional[int]) -> Call[None]:
+    return _act(box, "acknowledge_events", {"consumer": consumer, "version": version}, lambda answer: None)
 
 
 def diff(box: _native.Sandbox, start: str, end: str, paths: Sequence[str], names_only: bool) -> Call[Diff]:

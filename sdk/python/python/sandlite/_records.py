@@ -281,6 +281,56 @@ class Version:
 
 
 @dataclass(frozen=True)
+class FileChange:
+    """One change that is about to be committed."""
+
+    #: Where it was, if it is renamed.
+    from_path: Optional[str]
+    #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
+    type: Optional[str]
+    path: str
+    #: ``created``, ``modified``, ``attributes``, ``deleted`` or ``renamed``.
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What is about to be committed, for a function registered with :meth:`Sandbox.on_commit`."""
+
+    #: The number of the command; ``None`` for a call of this library.
+    run: Optional[int]
+    command: str
+    #: The principal of the view that it is made in.
+    principal: Optional[str]
+    #: What changes at or below the function's path.
+    changes: list[FileChange]
+    #: What the changed files are about to hold, by path; files of more than 1 MB are not here.
+    contents: "dict[str, bytes]"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change that was committed."""
+
+    #: Where it was, if it was renamed.
+    from_path: Optional[str]
+    #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
+    type: Optional[str]
+    version: int
+    #: The run that made the change; ``None`` if no run did.
+    run: Optional[int]
+    #: When, in nanoseconds since 1970.
+    time: int
+    path: str
+    #: ``created``, ``modified``, ``attributes``, ``deleted`` or ``renamed``; ``lost`` stands for versions that were dropped.
+    kind: str
+    size: int
+    #: A name for the content after the change, the same as a file's version.
+    hash: Optional[str]
+
+
+@dataclass(frozen=True)
 class Difference:
     """A path that differs between two versions."""
 

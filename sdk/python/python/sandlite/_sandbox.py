@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _pip, _process
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         Answer,
         Applied,
         Checkpoint,
+        Commit,
         Diff,
         Edited,
+        Event,
         FileEntry,
         FileStat,
         FileWindow,
@@ -336,6 +338,10 @@ class Sandbox:
     :meth:`update` moves it onto a newer version. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
     ``sandlite guests add python-sci`` has installed it.
 
+    ``policy`` says who may see and do what: a policy file, a mapping such as
+    ``{"rules": [{"path": "/secret", "access": "hidden"}]}``, or its rules alone. It binds commands, files and tools alike, besides the
+    policy that is stored with the sandbox; :meth:`owner` is a handle that is not bound.
+
     ``tools`` are functions that programs in the sandbox may call. ``approve`` decides about each call: it gets a :class:`ToolCall` and
     returns ``True`` or ``False``. The command's clock stands still meanwhile; after ``approve_timeout`` seconds (600 by default) the
     command ends. A tool can read the sandbox that called it, as it was before the command; changing it raises
@@ -372,6 +378,7 @@ class Sandbox:
         commands: Optional[Mapping[str, CommandLike]] = None,
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
+        policy: Optional[PolicyLike] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -392,6 +399,7 @@ class Sandbox:
             commands=commands,
             base=base,
             allow_host=allow_host,
+            policy=policy,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -722,15 +730,16 @@ class Sandbox:
         """
         _finish(_calls.write_files(self._native, files))
 
-    def append(self, path: str, content: Content) -> None:
-        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing.
+    def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
+        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing. With
+        ``expected_version`` the file must have that version.
 
         >>> box.append("log", "one\\n")
         >>> box.append("log", "two\\n")
         >>> box.read_file("log")
         'one\\ntwo\\n'
         """
-        _finish(_calls.append(self._native, path, content))
+        _finish(_calls.append(self._native, path, content, expected_version))
 
     def edit_file(
         self,
@@ -834,32 +843,37 @@ class Sandbox:
         """
         _finish(_calls.mkdir(self._native, path))
 
-    def copy(self, from_path: str, to_path: str, *, recursive: bool = False) -> str:
+    def copy(
+        self, from_path: str, to_path: str, *, recursive: bool = False, expected_version: Optional[str] = None
+    ) -> str:
         """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
 
-        An existing directory takes the copy inside.
+        An existing directory takes the copy inside. With ``expected_version`` it copies only if the file at ``to_path`` has that version.
 
         >>> box.write_file("f", "x")
         >>> box.copy("f", "g")
         '/home/user/g'
         """
-        return _finish(_calls.copy(self._native, from_path, to_path, recursive))
+        return _finish(_calls.copy(self._native, from_path, to_path, recursive, expected_version))
 
-    def move(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """Moves a file or a directory; replaces a file only if ``overwrite``.
+    def move(
+        self, from_path: str, to_path: str, *, overwrite: bool = False, expected_version: Optional[str] = None
+    ) -> None:
+        """Moves a file or a directory; replaces a file only if ``overwrite``. With ``expected_version`` the file must have that version.
 
         >>> box.write_file("f", "x")
         >>> box.move("f", "g")
         """
-        _finish(_calls.move_file(self._native, from_path, to_path, overwrite))
+        _finish(_calls.move_file(self._native, from_path, to_path, overwrite, expected_version))
 
-    def remove(self, path: str, *, recursive: bool = False) -> None:
-        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``.
+    def remove(self, path: str, *, recursive: bool = False, expected_version: Optional[str] = None) -> None:
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With ``expected_version``
+        the file must have that version.
 
         >>> box.write_file("d/f", "x")
         >>> box.remove("d", recursive=True)
         """
-        _finish(_calls.delete_file(self._native, path, recursive))
+        _finish(_calls.delete_file(self._native, path, recursive, expected_version))
 
     def delete_file(self, path: str, *, recursive: bool = False) -> None:
         """The same as :meth:`remove`, under the name that models have for it.
@@ -1234,6 +1248,105 @@ class Sandbox:
         'A'
         """
         return Sandbox._of(self._native.at(str(version)))
+
+    def view(self, principal: str, labels: Iterable[str] = ()) -> "Sandbox":
+        """Returns the sandbox as a principal with some labels sees it. What the policy hides from this view does not exist for it; it sees
+        its own runs, and its sessions are its own.
+
+        >>> box.set_policy([{"path": "/payroll", "label": "finance"}])
+        >>> box.owner().write_file("/payroll/may.csv", "1,2")
+        >>> box.view("ann", ["finance"]).exists("/payroll/may.csv"), box.view("bob").exists("/payroll")
+        (True, False)
+        """
+        return Sandbox._of(_native.view(self._native, principal, list(labels)))
+
+    def with_policy(self, policy: PolicyLike) -> "Sandbox":
+        """Returns the sandbox under one more policy. Of several policies the tighter decision counts.
+
+        >>> box.write_file("/notes", "one")
+        >>> reader = box.with_policy([{"path": "/", "access": "read"}])
+        >>> reader.bash("echo two > /notes").exit_code
+        1
+        """
+        return Sandbox._of(_native.with_policy(self._native, _calls.policy_text(policy)))
+
+    def owner(self) -> "Sandbox":
+        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for what :meth:`with_policy` returned.
+
+        >>> bound = box.with_policy([{"path": "/keys", "access": "hidden"}])
+        >>> box.owner().exists("/keys")
+        False
+        """
+        return Sandbox._of(_native.owner(self._native))
+
+    @property
+    def policy(self) -> "Optional[dict[str, Any]]":
+        """The policy that is stored with the sandbox."""
+        return _calls.policy(self._native)
+
+    def set_policy(self, policy: Optional[PolicyLike]) -> None:
+        """Stores a policy with the sandbox, in place of the one before; ``None`` removes it. It counts at once.
+
+        >>> box.set_policy([{"path": "/log", "access": "append"}])
+        >>> box.policy
+        {'rule': [{'path': '/log', 'access': 'append'}]}
+        >>> box.set_policy(None)
+        """
+        _finish(_calls.set_policy(self._native, policy))
+
+    def on_commit(
+        self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
+    ) -> "Callable[[Commit], Any]":
+        """Asks a function before every commit that changes something at or below a path; as a decorator, or with the function.
+
+        If it raises, or returns ``False`` or a message, nothing is kept: a command ends with the message, a method raises
+        :class:`RefusedError`. The function must not change the sandbox, which waits for it.
+
+        >>> @box.on_commit("/src")
+        ... def small(commit):
+        ...     if any(change.size > 1000 for change in commit.changes):
+        ...         return "too large"
+        >>> box.bash("mkdir /src; seq 1000 > /src/n").stderr
+        'sandlite: changes refused by a hook: too large\\n'
+        """
+
+        def register(function: "Callable[[Commit], Any]") -> "Callable[[Commit], Any]":
+            _calls.on_commit(self._native, path, function)
+            return function
+
+        return register if function is None else register(function)
+
+    def events(
+        self,
+        consumer: Optional[str] = None,
+        *,
+        path: Optional[str] = None,
+        after: Optional[int] = None,
+        follow: bool = False,
+    ) -> "Iterator[Event]":
+        """Yields what was committed, in order: from the oldest version kept, after the version ``after``, or where ``consumer`` stopped.
+
+        A consumer's place is stored when the next version begins, so after a crash its last version comes again. ``follow`` waits for more.
+
+        >>> box.write_file("/plan", "A")
+        >>> [event.kind for event in box.events("index", path="/plan")]
+        ['created']
+        >>> list(box.events("index"))
+        []
+        """
+        wait = 0.0
+        while True:
+            name = consumer if after is None else None
+            events, version, more = _finish(_calls.events(self._native, after, name, path, wait))
+            for event, following in zip(events, [*events[1:], None]):
+                yield event
+                if consumer is not None and (following is None or following.version != event.version):
+                    _finish(_calls.acknowledge(self._native, consumer, event.version))
+            if consumer is not None and version != (events[-1].version if events else after):
+                _finish(_calls.acknowledge(self._native, consumer, version))
+            if not more and not follow:
+                return
+            after, wait = version, 0.0 if more else 1.0
 
     def fork(self, path: Optional[HostPath] = None) -> "Sandbox":
         """Returns a second sandbox that continues from here, in memory or in a new file.

@@ -21,6 +21,7 @@ __all__ = [
     "IsADirectoryError",
     "NotADirectoryError",
     "PermissionError",
+    "RefusedError",
     "StaleFileError",
     "ConflictError",
     "InvalidError",
@@ -147,6 +148,10 @@ class PermissionError(FileError, builtins.PermissionError):
     """The operation is not permitted."""
 
 
+class RefusedError(SandliteError):
+    """A function registered with ``on_commit`` refused the change; nothing of it was kept."""
+
+
 class StaleFileError(SandliteError):
     """The file at ``path`` was changed after it was read."""
 
@@ -180,6 +185,8 @@ def _make(
         setattr(error, "path", path)
     elif kind == "conflict":
         error = ConflictError(text)
+    elif kind == "refused":
+        error = RefusedError(text)
     elif kind == "closed":
         error = ClosedError(text)
     elif kind == "busy":

@@ -1,0 +1,127 @@
+//! The words about who may see and do what: `--policy`, `--view`, `policy` and `watch`.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context as _;
+use clap::{Args as ClapArgs, Subcommand};
+use runtime::{ByteSize, Policy};
+
+use crate::input;
+
+/// The largest policy file.
+const LARGEST: ByteSize = ByteSize(256 << 10);
+
+/// The policy of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenPolicy(pub(crate) Policy);
+
+impl FromStr for GivenPolicy {
+    type Err = anyhow::Error;
+
+    fn from_str(path: &str) -> anyhow::Result<Self> {
+        let shown = format!("`{path}`");
+        let read = || -> anyhow::Result<String> {
+            let bytes = input::bounded(input::regular_file(Path::new(path))?, LARGEST, &shown)?;
+            String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))
+        };
+        // An error of an option is one line.
+        Ok(Self(Policy::parse(&read().map_err(|error| anyhow::anyhow!("{error:#}"))?)?))
+    }
+}
+
+/// A principal and its labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) principal: String,
+    pub(crate) labels: Vec<String>,
+}
+
+impl FromStr for View {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (principal, labels) = text.split_once(':').unwrap_or((text, ""));
+        if principal.is_empty() {
+            return Err("missing the name of a principal");
+        }
+        let labels = labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect();
+        Ok(Self { principal: principal.to_owned(), labels })
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db policy set rules.toml   from now on, for every command and every tool
+  sandlite --db agent.db policy show             the rules, as a policy file
+  sandlite --db agent.db policy clear            no rules")]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) verb: PolicyVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyVerb {
+    /// Print the stored policy
+    Show {
+        /// The sandbox's file, instead of --db
+        database: Option<PathBuf>,
+    },
+    /// Store a policy, in place of the one before
+    Set {
+        /// The policy file
+        #[arg(value_name = "POLICY")]
+        file: GivenPolicy,
+        /// The sandbox's file, instead of --db
+        database: Option<PathBuf>,
+    },
+    /// Remove the stored policy
+    Clear {
+        /// The sandbox's file, instead of --db
+        database: Option<PathBuf>,
+    },
+}
+
+impl PolicyVerb {
+    /// The sandbox's file, if it is named here.
+    pub(crate) fn database(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Show { database } | Self::Set { database, .. } | Self::Clear { database } => database.as_ref(),
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db watch                          each change from now on, until Ctrl-C
+  sandlite --db agent.db watch /src --json              one JSON object per line
+  sandlite --db agent.db watch --from HEAD~3 --once     what the last three versions changed")]
+pub(crate) struct Watch {
+    /// Print only changes at or below this path
+    pub(crate) path: Option<String>,
+    /// Start after this version instead of the newest
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: Option<String>,
+    /// Resume where this consumer stopped, and store how far it came
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub(crate) consumer: Option<String>,
+    /// Exit after the changes that are there
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_a_name_and_labels() {
+        let view = |text: &str| text.parse::<View>().map(|view| (view.principal, view.labels));
+        assert_eq!(view("ann"), Ok(("ann".to_owned(), Vec::new())));
+        assert_eq!(view("ann:a,b"), Ok(("ann".to_owned(), vec!["a".to_owned(), "b".to_owned()])));
+        assert_eq!(view("ann:"), Ok(("ann".to_owned(), Vec::new())));
+        assert!(view("").is_err() && view(":a").is_err());
+    }
+}

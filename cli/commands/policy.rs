@@ -1,0 +1,43 @@
+//! `sandlite policy`: the rules that are stored with the sandbox.
+
+use runtime::Sandbox;
+use serde_json::json;
+
+use crate::args::{GivenPolicy, Global, PolicyArgs, PolicyVerb};
+use crate::exit::Code;
+use crate::printer::Printer;
+
+pub(crate) fn run(global: &Global, args: &PolicyArgs, printer: &Printer) -> anyhow::Result<Code> {
+    let open = |is_changed: bool| -> anyhow::Result<Sandbox> {
+        let mut builder = super::known(global, args.verb.database(), printer)?.as_owner();
+        if !is_changed {
+            builder = builder.read_only();
+        }
+        Ok(builder.open()?)
+    };
+    match &args.verb {
+        PolicyVerb::Show { .. } => {
+            let policy = open(false)?.policy();
+            if printer.is_json() {
+                printer.json(&json!({ "policy": policy }));
+            } else {
+                policy.map(|policy| policy.to_string()).unwrap_or_default().lines().for_each(|line| printer.line(line));
+            }
+        }
+        PolicyVerb::Set { file: GivenPolicy(policy), .. } => {
+            open(true)?.set_policy(Some(policy.clone()))?;
+            done(printer, "set", policy.rules.len());
+        }
+        PolicyVerb::Clear { .. } => {
+            open(true)?.set_policy(None)?;
+            done(printer, "cleared", 0);
+        }
+    }
+    Ok(Code::Success)
+}
+
+fn done(printer: &Printer, what: &str, rules: usize) {
+    if printer.is_json() {
+        printer.json(&json!({ "policy": what, "rules": rules }));
+    }
+}

@@ -1,0 +1,237 @@
+//! Events: what each version changed, in order, from any version on. They are derived from the versions themselves, so nothing is
+//! lost when a consumer dies: it resumes from the last version that it has acknowledged.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlite_fs::{Reader, Version, VersionKind};
+
+use crate::history::{FileChange, TURN, is_file};
+use crate::sandbox::Sandbox;
+use crate::vfs::content;
+use crate::{Cancel, Error, clock};
+
+/// Versions of one page.
+const PAGE: usize = 100;
+
+/// Events of one page, beyond which no version is added to it.
+const EVENTS: usize = 1000;
+
+/// A larger file has no hash in its event.
+const HASHED_BYTES: u64 = 64 << 20;
+
+/// How often to look for a new version.
+const STEP: Duration = Duration::from_millis(20);
+
+/// The kind of an event that stands for versions that were dropped before they were read.
+const LOST: &str = "lost";
+
+/// One change of one version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Event {
+    /// The version.
+    pub version: i64,
+    /// The run that made it; `None` if no run did.
+    pub run: Option<i64>,
+    /// When it was made, in nanoseconds since 1970.
+    pub time: i64,
+    /// The path.
+    pub path: String,
+    /// What happened: `created`, `modified`, `attributes`, `deleted` or `renamed`; `lost` stands for versions that were dropped.
+    pub kind: String,
+    /// Where it was, if it was renamed.
+    pub from: Option<String>,
+    /// What it is: `file`, `directory`, `symlink`, `fifo` or `device`.
+    #[serde(rename = "type")]
+    pub file_type: Option<String>,
+    /// Its bytes after the change.
+    pub size: u64,
+    /// A name for its content after the change, the same as a file's version; `None` for what has none or more than 64 MB.
+    pub hash: Option<String>,
+}
+
+/// Events of some versions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct EventPage {
+    /// The events, in order.
+    pub events: Vec<Event>,
+    /// The last version that they cover: where the next page starts, and what a consumer acknowledges.
+    pub version: i64,
+    /// Whether there are later versions.
+    pub more: bool,
+}
+
+impl Sandbox {
+    /// The events after a version, in order; after `None`, all that the kept versions tell. With `path` only those at or below it.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let start = sandbox.events_after(None, None)?.version;
+    /// sandbox.bash("echo one > /note; mkdir /d")?;
+    /// let events = sandbox.events_after(Some(start), None)?.events;
+    /// assert_eq!(events.iter().map(|event| &*event.path).collect::<Vec<_>>(), ["/d", "/note"]);
+    /// assert_eq!(events[1].hash, Some(sandbox.fs().version("/note")?));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn events_after(&self, after: Option<i64>, path: Option<&str>) -> Result<EventPage, Error> {
+        let reader = self.database.reader()?;
+        let newest = reader.versions(None, 1)?.first().map_or(0, |version| version.number);
+        let mut page = EventPage { events: Vec::new(), version: after.unwrap_or(0), more: false };
+        let versions = ascending(&reader, page.version, newest)?;
+        // Nothing is told of what is before the oldest version.
+        let mut before = match versions.first() {
+            Some(first) => reader.versions(Some(first.number), 1)?.pop().map(|version| version.number),
+            None => None,
+        };
+        for version in &versions {
+            if page.events.len() >= EVENTS {
+                break;
+            }
+            match before {
+                Some(from) => self.add_events(&reader, from, version, path, &mut page.events)?,
+                None if after.is_some_and(|after| after > 0) => page.events.push(lost(version)),
+                None => {}
+            }
+            (page.version, before) = (version.number, Some(version.number));
+        }
+        page.more = page.version < newest;
+        Ok(page)
+    }
+
+    fn add_events(
+        &self,
+        reader: &Reader,
+        from: i64,
+        version: &Version,
+        path: Option<&str>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Error> {
+        if version.kind == VersionKind::Base {
+            return Ok(());
+        }
+        let (changes, is_complete) = reader.changes(from, Some(version.number))?;
+        let view = self.recorder.at(&self.scope, version.number)?;
+        for change in changes.iter().map(FileChange::new) {
+            let is_hidden = |path: &str| self.scope.binding.hides_path(path);
+            if is_hidden(&change.path) || change.from.as_deref().is_some_and(is_hidden) {
+                continue;
+            }
+            if path.is_some_and(|top| !change.is_below(top)) {
+                continue;
+            }
+            let has_hash = change.kind != "deleted" && is_file(&change) && change.size <= HASHED_BYTES;
+            let hash = has_hash.then(|| content::version_at(&view, &change.path)).transpose()?;
+            let FileChange { path, kind, from, file_type, size } = change;
+            let (kind, file_type) = (kind.to_owned(), file_type.map(str::to_owned));
+            events.push(Event {
+                version: version.number,
+                run: version.call,
+                time: version.time,
+                path,
+                kind,
+                from,
+                file_type,
+                size,
+                hash,
+            });
+        }
+        if !is_complete {
+            events.push(lost(version));
+        }
+        Ok(())
+    }
+
+    /// Waits until there is a version after this one, and returns whether there is.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn wait_for_version(&self, after: i64, most: Duration, cancel: &Cancel) -> Result<bool, Error> {
+        let until = clock::now() + most;
+        loop {
+            let newest = self.database.reader()?.versions(None, 1)?.first().map_or(0, |version| version.number);
+            if newest > after {
+                return Ok(true);
+            }
+            let left = until.saturating_duration_since(clock::now());
+            if left.is_zero() || cancel.is_killed() {
+                return Ok(false);
+            }
+            std::thread::park_timeout(STEP.min(left));
+        }
+    }
+
+    /// The last version that a consumer has acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn cursor(&self, consumer: &str) -> Result<Option<i64>, Error> {
+        let text = self.database.reader()?.setting(&self.cursor_name(consumer)?)?;
+        Ok(text.and_then(|text| text.parse().ok()))
+    }
+
+    /// Stores that a consumer has handled everything up to a version; `None` forgets the consumer. It is no change of the sandbox.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/note", "one").open()?;
+    /// let page = sandbox.events_after(sandbox.cursor("index")?, None)?;
+    /// // Handle the events, then:
+    /// sandbox.acknowledge("index", Some(page.version))?;
+    /// assert_eq!(sandbox.cursor("index")?, Some(page.version));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the name is empty or too long, or an error if the database cannot be written.
+    pub fn acknowledge(&self, consumer: &str, version: Option<i64>) -> Result<(), Error> {
+        let name = self.cursor_name(consumer)?;
+        let text = version.map(|version| version.to_string());
+        // Not a run: a consumer of every version would fill the history with rows about itself.
+        let transaction = self.database.begin(Some(clock::now() + TURN))?;
+        transaction.set_setting(&name, text.as_deref())?;
+        Ok(transaction.commit()?)
+    }
+
+    // A view's consumers are its own.
+    fn cursor_name(&self, consumer: &str) -> Result<String, Error> {
+        if consumer.is_empty() || consumer.len() > 100 || consumer.chars().any(char::is_control) {
+            return Err(Error::Invalid(format!("invalid consumer name {consumer:?}: expected 1 to 100 printable bytes")));
+        }
+        Ok(format!("cursor:{}", self.scope.binding.session(consumer)))
+    }
+}
+
+// The first versions after a number, oldest first.
+fn ascending(reader: &Reader, after: i64, newest: i64) -> Result<Vec<Version>, Error> {
+    let step = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let mut until = after.saturating_add(step);
+    loop {
+        let mut found = reader.versions(until.checked_add(1), PAGE)?;
+        found.retain(|version| version.number > after);
+        found.reverse();
+        if !found.is_empty() || until >= newest {
+            return Ok(found);
+        }
+        until = until.saturating_add(step);
+    }
+}
+
+fn lost(version: &Version) -> Event {
+    Event {
+        version: version.number,
+        run: version.call,
+        time: version.time,
+        path: String::new(),
+        kind: LOST.to_owned(),
+        from: None,
+        file_type: None,
+        size: 0,
+        hash: None,
+    }
+}

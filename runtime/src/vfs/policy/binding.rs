@@ -1,0 +1,254 @@
+//! What a handle of a sandbox is bound by: the policy that is stored with the sandbox, those that were given since, and the view
+//! that it is. Each handle can only make a tighter one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use presets::Policy;
+use serde_json::{Value, json};
+use sqlite_fs::FsError;
+
+use super::rules::{Rules, Viewer};
+use crate::Error;
+
+/// The policy that is stored with a sandbox, as all its handles see it.
+#[derive(Debug, Default)]
+struct Stored {
+    policy: RwLock<Option<Arc<Policy>>>,
+    /// Counts how often it was set.
+    generation: AtomicU64,
+}
+
+/// Rules, and the generation of the stored policy that they were compiled with.
+type Compiled = Option<(u64, Option<Arc<Rules>>)>;
+
+/// What a handle is bound by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Binding {
+    stored: Arc<Stored>,
+    given: Vec<Arc<Policy>>,
+    viewer: Option<Arc<Viewer>>,
+    /// Whether nothing of it counts: for the owner's own work.
+    is_owner: bool,
+    /// Whether it was made from another handle, whose holder cannot be asked.
+    is_derived: bool,
+    compiled: Arc<Mutex<Compiled>>,
+}
+
+impl Binding {
+    /// The binding of a sandbox that is opened with these policies.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a rule is not a glob.
+    pub(crate) fn new(stored: Option<Policy>, given: Option<Policy>) -> Result<Self, Error> {
+        let policy = RwLock::new(stored.map(Arc::new));
+        let binding = Self {
+            stored: Arc::new(Stored { policy, generation: AtomicU64::new(0) }),
+            given: given.into_iter().map(Arc::new).collect(),
+            ..Self::default()
+        };
+        binding.compile()?;
+        Ok(binding)
+    }
+
+    /// The same as the owner's: nothing binds it.
+    pub(crate) fn of_owner(&self) -> Self {
+        Self { is_owner: true, compiled: Arc::default(), ..self.clone() }
+    }
+
+    /// The owner's binding, for a handle that was not made from another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if it was.
+    pub(crate) fn owner(&self) -> Result<Self, Error> {
+        if self.is_derived {
+            return Err(Error::Invalid(
+                "a view cannot be widened: only the handle that opened the sandbox is its owner's".to_owned(),
+            ));
+        }
+        Ok(self.of_owner())
+    }
+
+    /// A tighter one, with one more policy.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a rule is not a glob, or if there are too many policies.
+    pub(crate) fn with(&self, policy: Policy) -> Result<Self, Error> {
+        let mut binding = Self { is_owner: false, is_derived: true, compiled: Arc::default(), ..self.clone() };
+        binding.given.push(Arc::new(policy));
+        binding.compile()?;
+        Ok(binding)
+    }
+
+    /// A tighter one, as a principal sees it. A view of a view has no label that the wider one lacks.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a name is not one.
+    pub(crate) fn viewed(&self, principal: &str, labels: Vec<String>) -> Result<Self, Error> {
+        let mut labels = labels;
+        if let Some(wrong) = std::iter::once(principal).chain(labels.iter().map(String::as_str)).find(|name| !is_name(name)) {
+            return Err(Error::Invalid(format!(
+                "invalid name {wrong:?}: expected 1 to 255 printable bytes without `,`, `:`, `/`, brackets and a leading `@`"
+            )));
+        }
+        labels.sort_unstable();
+        labels.dedup();
+        let mut principal = principal.to_owned();
+        if let Some(wider) = &self.viewer {
+            labels.retain(|label| wider.labels.contains(label));
+            principal = format!("{}/{principal}", wider.principal);
+        }
+        let viewer = Some(Arc::new(Viewer { principal, labels }));
+        let binding = Self { viewer, is_owner: false, is_derived: true, compiled: Arc::default(), ..self.clone() };
+        binding.compile()?;
+        Ok(binding)
+    }
+
+    /// Replaces the stored policy for all handles.
+    pub(crate) fn set_stored(&self, policy: Option<Policy>) {
+        *self.stored.policy.write().unwrap_or_else(PoisonError::into_inner) = policy.map(Arc::new);
+        self.stored.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The stored policy.
+    pub(crate) fn stored(&self) -> Option<Arc<Policy>> {
+        self.stored.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn compile(&self) -> Result<Option<Arc<Rules>>, Error> {
+        let stored = self.stored();
+        let policies = stored.iter().chain(&self.given).map(Arc::as_ref);
+        Ok(Rules::compile(policies, self.viewer.as_deref())?.map(Arc::new))
+    }
+
+    /// The rules that count now; `None` if nothing is restricted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::Access`] if they cannot be compiled: then nothing is allowed.
+    pub(crate) fn rules(&self) -> Result<Option<Arc<Rules>>, FsError> {
+        if self.is_owner {
+            return Ok(None);
+        }
+        let generation = self.stored.generation.load(Ordering::Acquire);
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, rules)) = &*compiled
+            && *known == generation
+        {
+            return Ok(rules.clone());
+        }
+        let rules = self.compile().map_err(|_| FsError::Access)?;
+        *compiled = Some((generation, rules.clone()));
+        Ok(rules)
+    }
+
+    /// The view that it is.
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        self.viewer.as_deref()
+    }
+
+    /// Whether anything may be hidden from it: whoever holds it sees its own runs alone, and no whole sandbox.
+    pub(crate) fn is_partial(&self) -> bool {
+        !self.is_owner && (self.viewer.is_some() || self.rules().map_or(true, |rules| rules.is_some_and(|rules| rules.hides())))
+    }
+
+    /// Whether the rules hide a path.
+    pub(crate) fn hides_path(&self, path: &str) -> bool {
+        let rules = self.rules();
+        rules.map_or(true, |rules| rules.is_some_and(|rules| rules.of_path(path).access == presets::Access::Hidden))
+    }
+
+    /// Who did something, as the history keeps it; `None` for whoever sees everything.
+    pub(crate) fn mark(&self) -> Option<Value> {
+        match (&self.viewer, self.is_partial()) {
+            (Some(viewer), _) => Some(json!({ "name": viewer.principal, "labels": viewer.labels })),
+            (None, true) => Some(json!({ "name": "", "labels": [] })),
+            (None, false) => None,
+        }
+    }
+
+    /// Whether a row of the history with this mark may be seen: its author is the same, and had no label that this one lacks.
+    pub(crate) fn sees_mark(&self, mark: Option<&Value>) -> bool {
+        if !self.is_partial() {
+            return true;
+        }
+        let (name, labels): (&str, &[String]) =
+            self.viewer().map_or(("", &[]), |viewer| (viewer.principal.as_str(), &viewer.labels));
+        let Some(mark) = mark else { return false };
+        let had = mark["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
+        mark["name"] == name && had.iter().all(|label| labels.iter().any(|own| label == own))
+    }
+
+    /// The name that a session has in the database: those of a view are its own.
+    pub(crate) fn session(&self, name: &str) -> String {
+        match &self.viewer {
+            Some(viewer) => format!("@{}[{}]/{name}", viewer.principal, viewer.labels.join(",")),
+            None if self.is_partial() => format!("@/{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// How the names of its sessions begin.
+    pub(crate) fn session_prefix(&self) -> String {
+        self.session("")
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    presets::is_label(text) && !text.contains([':', '/', '[', ']']) && !text.starts_with('@')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hiding() -> Binding {
+        Binding::new(Some(Policy::parse("[[rule]]\npath = \"/s\"\nlabel = \"x\"").unwrap()), None).unwrap()
+    }
+
+    #[test]
+    fn a_view_of_a_view_has_no_more_labels() {
+        let ann = hiding().viewed("ann", vec!["x".to_owned()]).unwrap();
+        assert!(!ann.hides_path("/s"));
+        let nested = ann.viewed("bob", vec!["x".to_owned(), "y".to_owned()]).unwrap();
+        assert_eq!(nested.viewer().unwrap().labels, ["x"]);
+        assert_eq!(nested.viewer().unwrap().principal, "ann/bob");
+        let none = ann.viewed("bob", Vec::new()).unwrap().viewed("eve", vec!["x".to_owned()]).unwrap();
+        assert!(none.hides_path("/s"));
+        assert!(ann.viewed("a,b", Vec::new()).is_err() && ann.viewed("", Vec::new()).is_err());
+    }
+
+    #[test]
+    fn only_the_handle_that_opened_a_sandbox_is_its_owners() {
+        let binding = hiding();
+        assert!(binding.owner().unwrap().rules().unwrap().is_none());
+        let view = binding.viewed("ann", Vec::new()).unwrap();
+        assert!(view.owner().is_err() && binding.with(Policy::default()).unwrap().owner().is_err());
+        assert!(binding.owner().unwrap().viewed("ann", Vec::new()).unwrap().hides_path("/s"));
+    }
+
+    #[test]
+    fn a_new_stored_policy_counts_for_handles_that_exist() {
+        let binding = Binding::new(None, None).unwrap();
+        let view = binding.viewed("ann", Vec::new()).unwrap();
+        assert!(!view.hides_path("/s"));
+        binding.set_stored(Some(Policy::parse("[[rule]]\npath = \"/s\"\naccess = \"hidden\"").unwrap()));
+        assert!(view.hides_path("/s") && binding.hides_path("/s/deep") && !view.hides_path("/t"));
+        binding.set_stored(None);
+        assert!(!view.hides_path("/s"));
+    }
+
+    #[test]
+    fn a_row_is_seen_by_its_author_alone() {
+        let (ann, bob) = (hiding().viewed("ann", vec!["x".to_owned()]).unwrap(), hiding().viewed("bob", Vec::new()).unwrap());
+        let less = hiding().viewed("ann", Vec::new()).unwrap();
+        let mark = ann.mark();
+        assert!(ann.sees_mark(mark.as_ref()) && !bob.sees_mark(mark.as_ref()) && !less.sees_mark(mark.as_ref()));
+        assert!(ann.sees_mark(less.mark().as_ref()) && !ann.sees_mark(None));
+        assert!(hiding().owner().unwrap().sees_mark(mark.as_ref()) && hiding().owner().unwrap().mark().is_none());
+    }
+}

@@ -1,0 +1,384 @@
+//! A view's rules: which node has which class, remembered as paths are walked.
+//!
+//! A rule is about paths, and an inode can have several. So whatever can give an inode another path (a hard link, a move) is
+//! refused unless the same rules count there, and a file that has several names from before gets the least of them all.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use presets::Access;
+use sqlite_fs::path::{Bounds, Resolved};
+use sqlite_fs::{Entry, FileType, FsError, ROOT, Rows, Transaction, Volume};
+
+use super::rules::{Class, Found, Rules, State};
+use super::{Operation, Place, decide};
+use crate::vfs::view::View;
+use crate::vfs::{ALIAS_NODE, Node, ROOT_NODE};
+
+/// Host files that are remembered: there can be any number of them. Rows are bounded by the quota of inodes.
+const HOST_NODES_MAX: usize = 65_536;
+
+/// Names listed at a time.
+const STEP: usize = 1024;
+
+/// The number of a state in the table.
+type StateId = u32;
+
+/// The root directory's state, which is the first.
+const ROOT_STATE: StateId = 0;
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    class: Class,
+    /// Of a directory.
+    state: StateId,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    states: Vec<Arc<State>>,
+    ids: HashMap<Arc<State>, StateId>,
+    nodes: HashMap<Node, Known>,
+    hosts: usize,
+    /// Files with several names, once one is met.
+    linked: Option<HashMap<u64, Class>>,
+}
+
+impl Table {
+    fn state(&self, id: StateId) -> Option<Arc<State>> {
+        self.states.get(id as usize).cloned()
+    }
+
+    fn intern(&mut self, state: State) -> StateId {
+        if let Some(&id) = self.ids.get(&state) {
+            return id;
+        }
+        let id = StateId::try_from(self.states.len()).unwrap_or(StateId::MAX);
+        let state = Arc::new(state);
+        self.states.push(Arc::clone(&state));
+        self.ids.insert(state, id);
+        id
+    }
+
+    fn remember(&mut self, node: Node, known: Known) {
+        if matches!(node, Node::Host(_)) {
+            self.hosts += 1;
+            if self.hosts > HOST_NODES_MAX {
+                self.nodes.retain(|node, _| !matches!(node, Node::Host(_)));
+                self.hosts = 1;
+            }
+        }
+        self.nodes.insert(node, known);
+    }
+}
+
+/// The rules of one view, and what it has met so far.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    rules: Arc<Rules>,
+    /// Whether a file can have several names at all.
+    has_links: bool,
+    table: Mutex<Table>,
+}
+
+impl Guard {
+    /// The rules of a view over these rows.
+    pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
+        let mut table = Table::default();
+        table.intern(rules.root().clone());
+        table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, state: ROOT_STATE });
+        let has_links = rules.has_paths() && rows.has_links()?;
+        Ok(Self { rules, has_links, table: Mutex::new(table) })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Rows> View<R> {
+    /// The rules on paths, if there are any.
+    fn guard(&self) -> Option<&Guard> {
+        self.guard.as_deref().filter(|guard| guard.rules.has_paths())
+    }
+
+    /// Whether a rule of this view hides anything.
+    pub(in crate::vfs) fn hides(&self) -> bool {
+        self.guard().is_some_and(|guard| guard.rules.hides())
+    }
+
+    /// Whether a program of this name may be started.
+    pub(crate) fn may_start(&self, name: &str) -> bool {
+        self.guard.as_deref().is_none_or(|guard| guard.rules.may_start(name))
+    }
+
+    /// Whether programs are restricted.
+    pub(in crate::vfs) fn restricts_commands(&self) -> bool {
+        self.guard.as_deref().is_some_and(|guard| guard.rules.restricts_commands())
+    }
+
+    /// Whether the rules hide an absolute path, be it there or not.
+    pub(crate) fn hides_path(&self, path: &str) -> bool {
+        self.guard().is_some_and(|guard| guard.rules.of_path(path).access == Access::Hidden)
+    }
+
+    /// Remembers a node that was found under a name. `NoEntry` if it is hidden.
+    pub(in crate::vfs) fn met(&self, dir: Node, name: &str, found: (Node, FileType)) -> Result<(Node, FileType), FsError> {
+        let (Some(guard), Node::Row(_) | Node::Host(_)) = (self.guard(), found.0) else { return Ok(found) };
+        // The root under its other name.
+        if found.0 == ALIAS_NODE {
+            return Ok(found);
+        }
+        match self.known_at(guard, dir, name, Some(found))? {
+            Some(_) => Ok(found),
+            None => Err(FsError::NoEntry),
+        }
+    }
+
+    // What is known of a node under a name, which is remembered; `None` if it is hidden.
+    fn known_at(&self, guard: &Guard, dir: Node, name: &str, node: Option<(Node, FileType)>) -> Result<Option<Known>, FsError> {
+        let above = self.state_of(guard, dir)?;
+        let mut table = guard.table();
+        let state = table.state(above).ok_or(FsError::Damaged)?;
+        let Found { mut class, is_passage } = guard.rules.at(&state, name);
+        let Some((node, kind)) = node else { return Ok(Some(Known { class, state: above })) };
+        if let (true, FileType::File, Node::Row(ino)) = (guard.has_links, kind, node) {
+            drop(table);
+            class = self.of_linked(guard, ino, class)?;
+            table = guard.table();
+        }
+        let is_directory = kind == FileType::Directory;
+        if class.access == Access::Hidden {
+            if !(is_directory && is_passage) {
+                return Ok(None);
+            }
+            class.access = Access::Read;
+        }
+        let below = if is_directory { table.intern(guard.rules.enter(&state, name)) } else { ROOT_STATE };
+        let known = Known { class, state: below };
+        table.remember(node, known);
+        Ok(Some(known))
+    }
+
+    // The number of a directory's state.
+    fn state_of(&self, guard: &Guard, dir: Node) -> Result<StateId, FsError> {
+        let dir = if dir == ALIAS_NODE { ROOT_NODE } else { dir };
+        match dir {
+            Node::Row(_) | Node::Host(_) => Ok(self.known(guard, dir)?.state),
+            // Nothing can be made there, and no rule is about what is there.
+            Node::Fixed(_) | Node::Descriptor(_) => Ok(ROOT_STATE),
+        }
+    }
+
+    fn known(&self, guard: &Guard, node: Node) -> Result<Known, FsError> {
+        if let Some(known) = guard.table().nodes.get(&node) {
+            return Ok(*known);
+        }
+        // It was met long ago, or from above: its own path says what it is. A file has none once it is removed.
+        let (parent, name) = self.path_of(node)?;
+        let stat = self.attributes(node)?;
+        let kind = FileType::of_mode(stat.mode);
+        self.known_at(guard, parent, &name, Some((node, kind)))?.ok_or(FsError::NoEntry)
+    }
+
+    // The directory that a node is in, and its name there.
+    fn path_of(&self, node: Node) -> Result<(Node, String), FsError> {
+        match node {
+            Node::Host(id) => match self.mounts()?.place(id)? {
+                Some((parent, name)) => Ok((Node::Host(parent), name.to_string())),
+                None => {
+                    let path = self.mounts()?.point(id)?.path.clone();
+                    let (above, name) = path.rsplit_once('/').ok_or(FsError::NoEntry)?;
+                    let above = if above.is_empty() { "/" } else { above };
+                    Ok((self.find(ROOT_NODE, above, sqlite_fs::path::Last::Follow)?.0, name.to_owned()))
+                }
+            },
+            Node::Row(ino) => {
+                let parent = self.rows.parent(ino)?;
+                let mut cookie = 0;
+                loop {
+                    let entries = self.rows.readdir(parent, cookie, STEP)?;
+                    let Some(last) = entries.last() else { return Err(FsError::NoEntry) };
+                    cookie = last.cookie;
+                    if let Some(entry) = entries.into_iter().find(|entry| entry.ino == ino) {
+                        return Ok((Node::Row(parent), entry.name));
+                    }
+                }
+            }
+            Node::Fixed(_) | Node::Descriptor(_) => Err(FsError::NoEntry),
+        }
+    }
+
+    // A file with several names is what the tightest of them says.
+    fn of_linked(&self, guard: &Guard, ino: u64, class: Class) -> Result<Class, FsError> {
+        if self.rows.stat(ino)?.nlink < 2 {
+            return Ok(class);
+        }
+        if guard.table().linked.is_none() {
+            let linked = self.linked(guard)?;
+            guard.table().linked = Some(linked);
+        }
+        // What is not in the list was linked by this view, where the same rules count.
+        Ok(guard.table().linked.as_ref().and_then(|linked| linked.get(&ino)).map_or(class, |least| least.meet(class)))
+    }
+
+    // All files that have several names, by walking all rows once.
+    fn linked(&self, guard: &Guard) -> Result<HashMap<u64, Class>, FsError> {
+        let mut found: HashMap<u64, (Class, bool)> = HashMap::new();
+        let (mut bounds, mut open) = (Bounds::default(), vec![(ROOT, guard.rules.root().clone(), false, 0)]);
+        bounds.enter(ROOT, 0)?;
+        while let Some((dir, state, is_hidden, depth)) = open.pop() {
+            let mut cookie = 0;
+            loop {
+                let entries = self.rows.readdir(dir, cookie, STEP)?;
+                let Some(last) = entries.last() else { break };
+                cookie = last.cookie;
+                for entry in &entries {
+                    let at = guard.rules.at(&state, &entry.name);
+                    let mut class = at.class;
+                    if is_hidden {
+                        class.access = Access::Hidden;
+                    }
+                    match entry.kind {
+                        FileType::Directory => {
+                            bounds.enter(entry.ino, depth + 1)?;
+                            let is_hidden = class.access == Access::Hidden && (is_hidden || !at.is_passage);
+                            open.push((entry.ino, guard.rules.enter(&state, &entry.name), is_hidden, depth + 1));
+                        }
+                        FileType::File => {
+                            found
+                                .entry(entry.ino)
+                                .and_modify(|(known, is_linked)| (*known, *is_linked) = (known.meet(class), true))
+                                .or_insert((class, false));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(found.into_iter().filter(|(_, (_, is_linked))| *is_linked).map(|(ino, (class, _))| (ino, class)).collect())
+    }
+
+    /// What may be done to a node.
+    pub(in crate::vfs) fn class_of(&self, node: Node) -> Result<Class, FsError> {
+        match (self.guard(), node) {
+            (Some(guard), Node::Row(_) | Node::Host(_)) if node != ALIAS_NODE => Ok(self.known(guard, node)?.class),
+            _ => Ok(Class::FREE),
+        }
+    }
+
+    /// What may be done at a name, be it there or not.
+    fn class_at(&self, dir: Node, name: &str) -> Result<Class, FsError> {
+        match (self.guard(), dir) {
+            (Some(guard), Node::Row(_) | Node::Host(_)) => {
+                Ok(self.known_at(guard, dir, name, None)?.map_or(Class::FREE, |known| known.class))
+            }
+            _ => Ok(Class::FREE),
+        }
+    }
+
+    /// The entries of a directory that may be seen.
+    pub(in crate::vfs) fn visible(&self, dir: Node, entries: Vec<Entry>) -> Result<Vec<Entry>, FsError> {
+        let Some(guard) = self.guard() else { return Ok(entries) };
+        let above = self.state_of(guard, dir)?;
+        let state = guard.table().state(above).ok_or(FsError::Damaged)?;
+        let mut seen = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if dir == ROOT_NODE && self.is_fixed(&entry.name) {
+                seen.push(entry);
+                continue;
+            }
+            let Found { mut class, is_passage } = guard.rules.at(&state, &entry.name);
+            if guard.has_links && entry.kind == FileType::File && class.access != Access::Hidden && self.is_row(entry.ino) {
+                class = self.of_linked(guard, entry.ino, class)?;
+            }
+            if class.access != Access::Hidden || (is_passage && entry.kind == FileType::Directory) {
+                seen.push(entry);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Asks the policy about an operation on a node, by the rules alone.
+    pub(in crate::vfs) fn allow(&self, node: Node, operation: Operation) -> Result<(), FsError> {
+        if self.guard.is_none() {
+            return Ok(());
+        }
+        decide(self.principal, Place { access: self.class_of(node)?.access, ..Place::FREE }, operation)
+    }
+}
+
+impl View<Transaction> {
+    /// Asks the policy whether something may be created under a name that is free for this view.
+    pub(in crate::vfs) fn allow_new(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
+        if self.guard.is_none() {
+            return Ok(());
+        }
+        let access = self.class_at(at.parent, name)?.access;
+        decide(self.principal, Place { access, ..Place::FREE }, Operation::Create)
+    }
+
+    /// The end of creating something: remembers it. A name that is taken all the same is hidden, which is not said.
+    pub(in crate::vfs) fn created(
+        &self,
+        at: &Resolved<Node>,
+        name: &str,
+        kind: FileType,
+        made: Result<u64, FsError>,
+    ) -> Result<Node, FsError> {
+        let Some(guard) = self.guard() else { return made.map(Node::Row) };
+        let node = Node::Row(made.map_err(|error| if error == FsError::Exists { FsError::Access } else { error })?);
+        self.known_at(guard, at.parent, name, Some((node, kind)))?;
+        Ok(node)
+    }
+
+    /// Asks the policy whether a file may get a second name.
+    pub(in crate::vfs) fn allow_link(&self, source: Node, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
+        if self.guard().is_none() {
+            return Ok(());
+        }
+        self.allow(source, Operation::Change)?;
+        self.allow_new(at, name)?;
+        if self.class_of(source)? == self.class_at(at.parent, name)? { Ok(()) } else { Err(FsError::CrossDevice) }
+    }
+
+    /// Asks the policy whether something may be moved. It may not be moved to where other rules count: neither itself nor, if
+    /// it is a directory, anything that could be below it.
+    pub(in crate::vfs) fn allow_rename(
+        &self,
+        (from, old_name): (&Resolved<Node>, &str),
+        (to, new_name): (&Resolved<Node>, &str),
+    ) -> Result<(), FsError> {
+        let Some(guard) = self.guard() else { return Ok(()) };
+        let (node, kind) = from.existing()?;
+        self.allow(node, Operation::Displace)?;
+        let target = self.class_at(to.parent, new_name)?;
+        decide(self.principal, Place { access: target.access, ..Place::FREE }, Operation::Replace)?;
+        if let Some((replaced, kind)) = to.node {
+            self.allow(replaced, Operation::Displace)?;
+            if kind == FileType::Directory {
+                self.allow_emptied(replaced)?;
+            }
+        }
+        let is_same = if kind == FileType::Directory {
+            let state = |dir: Node, name: &str| -> Result<State, FsError> {
+                let above = self.state_of(guard, dir)?;
+                let state = guard.table().state(above).ok_or(FsError::Damaged)?;
+                Ok(guard.rules.enter(&state, name))
+            };
+            let (old, new) = (state(from.parent, old_name)?, state(to.parent, new_name)?);
+            self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new)
+        } else {
+            self.class_of(node)? == target
+        };
+        if is_same { Ok(()) } else { Err(FsError::CrossDevice) }
+    }
+
+    /// Asks whether a directory that looks empty may be removed: not if it only looks so.
+    pub(in crate::vfs) fn allow_emptied(&self, dir: Node) -> Result<(), FsError> {
+        if !self.hides() || !self.readdir(dir, 0, 1)?.is_empty() || self.all_entries(dir, 0, 1)?.is_empty() {
+            return Ok(());
+        }
+        Err(FsError::Access)
+    }
+}

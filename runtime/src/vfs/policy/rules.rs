@@ -1,0 +1,537 @@
+//! The rules of one or several policies, compiled once: from a directory's state and a name to what may be done there.
+//!
+//! A directory's [`State`] is all that its path says about the paths below it: which rules can still match, how far each has
+//! come, and which decided last. Two directories with equal states have equal rules below them, so one can be moved to the
+//! place of the other. Knows nothing of nodes; `guard.rs` remembers which node has which state.
+
+use globset::{GlobBuilder, GlobMatcher};
+use presets::{Access, Policy};
+
+use crate::Error;
+
+/// Policies that can be combined: the labels of each take sixteen bits of a [`Class`].
+const LAYERS_MAX: usize = 4;
+
+/// No rule.
+const NONE: u16 = u16::MAX;
+
+/// Who looks: a principal and the labels that it has. Its own name counts as a label with an `@` before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Viewer {
+    /// Its name.
+    pub(crate) principal: String,
+    /// Its labels, in order.
+    pub(crate) labels: Vec<String>,
+}
+
+impl Viewer {
+    fn has(&self, label: &str) -> bool {
+        label.strip_prefix('@') == Some(&self.principal) || self.labels.iter().any(|own| own == label)
+    }
+}
+
+/// One name of a rule's path.
+#[derive(Debug)]
+enum Component {
+    Name(Box<str>),
+    Pattern(Box<GlobMatcher>),
+    /// `**`
+    Any,
+}
+
+impl Component {
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => **own == *name,
+            Self::Pattern(pattern) => pattern.is_match(name),
+            Self::Any => true,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    layer: usize,
+    components: Vec<Component>,
+    /// How many names at its beginning are plain.
+    plain: usize,
+    inherits: bool,
+    access: Option<Access>,
+    label: Option<Label>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    /// Equal for equal sets of labels.
+    id: u16,
+    /// Whether the viewer has one of them.
+    is_seen: bool,
+}
+
+impl Compiled {
+    // Whether it lets something be seen that an earlier rule hides.
+    fn reveals(&self) -> bool {
+        self.access.is_none_or(|access| access > Access::Hidden) && self.label.is_none_or(|label| label.is_seen)
+    }
+}
+
+/// What may be done at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class {
+    /// What may be done; a missing label hides.
+    pub(crate) access: Access,
+    /// Which labels it has, sixteen bits for each policy.
+    labels: u64,
+}
+
+impl Class {
+    /// What may be done where no rule says anything.
+    pub(crate) const FREE: Self = Self { access: Access::Write, labels: 0 };
+
+    /// What may be done to a file that has two names.
+    pub(super) fn meet(self, other: Self) -> Self {
+        if self == other {
+            return self;
+        }
+        // No path has these labels, so that the file cannot be moved or linked anywhere.
+        Self { access: self.access.min(other.access), labels: u64::MAX }
+    }
+}
+
+/// What the path of a directory says about the paths below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    /// Rules that can still match, and the component that the next name is compared with.
+    active: Vec<(u16, u16)>,
+    /// For each policy, the rules that count here because they matched this directory or one above it: access, labels.
+    inherited: [(u16, u16); LAYERS_MAX],
+}
+
+/// What is at a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What may be done there.
+    pub(crate) class: Class,
+    /// Whether it is hidden, but leads to a path that a later rule shows.
+    pub(crate) is_passage: bool,
+}
+
+/// Which programs may be started.
+#[derive(Debug)]
+struct Commands {
+    allowed: Option<Vec<String>>,
+    denied: Vec<String>,
+}
+
+/// Compiled rules.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    rules: Vec<Compiled>,
+    layers: usize,
+    root: State,
+    hides: bool,
+    commands: Vec<Commands>,
+}
+
+impl Rules {
+    /// Compiles policies as they count for a viewer, or for nobody in particular: then labels hide nothing. `None` if they
+    /// restrict nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if a path is not a glob, or if there are too many policies.
+    pub(crate) fn compile<'a>(
+        policies: impl IntoIterator<Item = &'a Policy>,
+        viewer: Option<&Viewer>,
+    ) -> Result<Option<Self>, Error> {
+        let (mut rules, mut commands, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let mut layers = 0;
+        for policy in policies.into_iter().filter(|policy| !policy.is_empty()) {
+            for rule in &policy.rules {
+                rules.push(compile(rule, layers, viewer, &mut labels)?);
+            }
+            commands.push(Commands { allowed: policy.allowed_commands.clone(), denied: policy.denied_commands.clone() });
+            layers += 1;
+        }
+        if layers > LAYERS_MAX || rules.len() >= usize::from(NONE) {
+            return Err(Error::Invalid(format!("too many policies: at most {LAYERS_MAX} can be combined")));
+        }
+        if layers == 0 {
+            return Ok(None);
+        }
+        commands.retain(|commands| commands.allowed.is_some() || !commands.denied.is_empty());
+        let hides = |rule: &Compiled| rule.access == Some(Access::Hidden) || rule.label.is_some_and(|label| !label.is_seen);
+        let hides = rules.iter().any(hides);
+        let mut compiled = Self { rules, layers, root: State::default(), hides, commands };
+        compiled.root = compiled.at_root();
+        Ok(Some(compiled))
+    }
+
+    fn at_root(&self) -> State {
+        let mut state = State { active: Vec::new(), inherited: [(NONE, NONE); LAYERS_MAX] };
+        for (number, rule) in (0u16..).zip(&self.rules) {
+            if rule.components.is_empty() {
+                // `/` is the root directory, which is always there; what counts below it is inherited.
+                if rule.inherits {
+                    note(&mut state.inherited, number, rule);
+                }
+            } else {
+                self.activate(&mut state.active, number, 0);
+            }
+        }
+        self.prune(&mut state);
+        state
+    }
+
+    /// The state of the root directory.
+    pub(crate) fn root(&self) -> &State {
+        &self.root
+    }
+
+    /// Whether any rule hides anything from this viewer.
+    pub(crate) fn hides(&self) -> bool {
+        self.hides
+    }
+
+    /// Whether there are rules on paths.
+    pub(crate) fn has_paths(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Whether a program of this name may be started.
+    pub(crate) fn may_start(&self, name: &str) -> bool {
+        let is_in = |list: &[String]| list.iter().any(|own| own == name);
+        self.commands.iter().all(|commands| commands.allowed.as_deref().is_none_or(is_in) && !is_in(&commands.denied))
+    }
+
+    /// Whether programs are restricted.
+    pub(crate) fn restricts_commands(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
+    /// What is at a name in a directory.
+    pub(crate) fn at(&self, state: &State, name: &str) -> Found {
+        if state.active.is_empty() {
+            return Found { class: self.class(&state.inherited), is_passage: false };
+        }
+        let mut decided = state.inherited;
+        for &(number, position) in &state.active {
+            let Some((rule, component)) = self.component(number, position) else { continue };
+            if usize::from(position) + 1 == rule.components.len() && component.matches(name) {
+                note(&mut decided, number, rule);
+            }
+        }
+        let class = self.class(&decided);
+        let is_passage = class.access == Access::Hidden && self.leads_on(state, name, &decided);
+        Found { class, is_passage }
+    }
+
+    // Whether a later rule shows something below a name that is hidden: one whose path is spelled out so far.
+    fn leads_on(&self, state: &State, name: &str, decided: &[(u16, u16)]) -> bool {
+        let reveals = |layer: usize, after: u16| {
+            state.active.iter().any(|&(number, position)| {
+                let Some((rule, component)) = self.component(number, position) else { return false };
+                let next = usize::from(position) + 1;
+                rule.layer == layer
+                    && (after == NONE || number > after)
+                    && rule.reveals()
+                    && next <= rule.plain
+                    && next < rule.components.len()
+                    && component.matches(name)
+            })
+        };
+        (0..self.layers).all(|layer| {
+            let one = decided.get(layer).copied().unwrap_or((NONE, NONE));
+            match self.hiding(one) {
+                Some(rule) => reveals(layer, rule),
+                None => true,
+            }
+        })
+    }
+
+    // The rule that hides, of those that decide for one policy.
+    fn hiding(&self, (access, label): (u16, u16)) -> Option<u16> {
+        let by_access = self.rule(access).is_some_and(|rule| rule.access == Some(Access::Hidden)).then_some(access);
+        let by_label = self.rule(label).is_some_and(|rule| rule.label.is_some_and(|label| !label.is_seen)).then_some(label);
+        by_access.max(by_label)
+    }
+
+    /// The state of a directory below another.
+    pub(crate) fn enter(&self, state: &State, name: &str) -> State {
+        let mut below = State { active: Vec::new(), inherited: state.inherited };
+        for &(number, position) in &state.active {
+            let Some((rule, component)) = self.component(number, position) else { continue };
+            if !component.matches(name) {
+                continue;
+            }
+            let is_last = usize::from(position) + 1 == rule.components.len();
+            if matches!(component, Component::Any) {
+                self.activate(&mut below.active, number, position);
+            } else if !is_last {
+                self.activate(&mut below.active, number, position + 1);
+            }
+            if is_last && (rule.inherits || matches!(component, Component::Any)) {
+                note(&mut below.inherited, number, rule);
+            }
+        }
+        self.prune(&mut below);
+        below
+    }
+
+    /// Whether the same rules count below two directories.
+    pub(crate) fn is_same_below(&self, one: &State, other: &State) -> bool {
+        // Where no rule can match any more, it does not matter which of them decided.
+        let are_over = one.active.is_empty() && other.active.is_empty();
+        one == other || (are_over && self.class(&one.inherited) == self.class(&other.inherited))
+    }
+
+    // Adds a rule that has come to a component. `**` also matches no name at all, unless nothing follows it.
+    fn activate(&self, active: &mut Vec<(u16, u16)>, number: u16, mut position: u16) {
+        loop {
+            if !active.contains(&(number, position)) {
+                active.push((number, position));
+            }
+            match self.component(number, position) {
+                Some((rule, Component::Any)) if usize::from(position) + 1 < rule.components.len() => position += 1,
+                _ => return,
+            }
+        }
+    }
+
+    // Forgets rules that can decide nothing any more: a later one counts for everything below.
+    fn prune(&self, state: &mut State) {
+        let inherited = state.inherited;
+        state.active.retain(|&(number, _)| {
+            let Some(rule) = self.rule(number) else { return false };
+            let (access, label) = inherited.get(rule.layer).copied().unwrap_or((NONE, NONE));
+            let decides = |is_given: bool, by: u16| is_given && (by == NONE || number > by);
+            decides(rule.access.is_some(), access) || decides(rule.label.is_some(), label)
+        });
+        state.active.sort_unstable();
+    }
+
+    fn class(&self, decided: &[(u16, u16); LAYERS_MAX]) -> Class {
+        let mut class = Class::FREE;
+        for &(access, label) in decided.iter().take(self.layers) {
+            if let Some(access) = self.rule(access).and_then(|rule| rule.access) {
+                class.access = class.access.min(access);
+            }
+            let label = self.rule(label).and_then(|rule| rule.label);
+            class.labels = (class.labels << 16) | label.map_or(0, |label| u64::from(label.id));
+            if label.is_some_and(|label| !label.is_seen) {
+                class.access = Access::Hidden;
+            }
+        }
+        class
+    }
+
+    /// The class of an absolute path, if no part of it is hidden.
+    pub(crate) fn of_path(&self, path: &str) -> Class {
+        let mut state = self.root.clone();
+        let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+        while let Some(name) = names.next() {
+            let found = self.at(&state, name);
+            let is_last = names.peek().is_none();
+            if is_last || (found.class.access == Access::Hidden && !found.is_passage) {
+                return found.class;
+            }
+            state = self.enter(&state, name);
+        }
+        Class::FREE
+    }
+
+    fn rule(&self, number: u16) -> Option<&Compiled> {
+        self.rules.get(usize::from(number))
+    }
+
+    fn component(&self, number: u16, position: u16) -> Option<(&Compiled, &Component)> {
+        let rule = self.rule(number)?;
+        Some((rule, rule.components.get(usize::from(position))?))
+    }
+}
+
+// The last rule that matches decides.
+fn note(decided: &mut [(u16, u16); LAYERS_MAX], number: u16, rule: &Compiled) {
+    let Some((access, label)) = decided.get_mut(rule.layer) else { return };
+    let later = |by: &mut u16| {
+        if *by == NONE || number > *by {
+            *by = number;
+        }
+    };
+    if rule.access.is_some() {
+        later(access);
+    }
+    if rule.label.is_some() {
+        later(label);
+    }
+}
+
+fn compile(
+    rule: &presets::Rule,
+    layer: usize,
+    viewer: Option<&Viewer>,
+    labels: &mut Vec<Vec<String>>,
+) -> Result<Compiled, Error> {
+    let refused = |reason: String| Error::Invalid(format!("invalid rule for `{}`: {reason}", rule.path));
+    let mut components = Vec::new();
+    for name in rule.path.split('/').filter(|name| !name.is_empty()) {
+        components.push(match name {
+            // Two in a row say what one says.
+            "**" if matches!(components.last(), Some(Component::Any)) => continue,
+            "**" => Component::Any,
+            name if !name.contains(['*', '?', '[', ']', '{', '}', '\\']) => Component::Name(name.into()),
+            name => {
+                let glob = GlobBuilder::new(name).literal_separator(true).backslash_escape(true).build();
+                Component::Pattern(Box::new(glob.map_err(|error| refused(error.kind().to_string()))?.compile_matcher()))
+            }
+        });
+    }
+    let label = rule.label.as_ref().map(|given| {
+        let mut given = given.0.clone();
+        given.sort_unstable();
+        if given.is_empty() {
+            return Label { id: 0, is_seen: true };
+        }
+        let is_seen = viewer.is_none_or(|viewer| given.iter().any(|label| viewer.has(label)));
+        let at = labels.iter().position(|known| *known == given).unwrap_or(labels.len());
+        if at == labels.len() {
+            labels.push(given);
+        }
+        Label { id: u16::try_from(at + 1).unwrap_or(NONE), is_seen }
+    });
+    let plain = components.iter().take_while(|component| matches!(component, Component::Name(_))).count();
+    Ok(Compiled { layer, components, plain, inherits: rule.inherit, access: rule.access, label })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(rules: &[(&str, &str)]) -> Policy {
+        let text: String = rules.iter().map(|(path, rest)| format!("[[rule]]\npath = \"{path}\"\n{rest}\n")).collect();
+        Policy::parse(&text).unwrap()
+    }
+
+    fn compiled(rules: &[(&str, &str)]) -> Rules {
+        Rules::compile([&policy(rules)], None).unwrap().unwrap()
+    }
+
+    #[track_caller]
+    fn check(rules: &[(&str, &str)], expected: &[(&str, Access)]) {
+        let compiled = compiled(rules);
+        for (path, access) in expected {
+            assert_eq!(compiled.of_path(path).access, *access, "{path}");
+        }
+    }
+
+    use Access::{Append, Hidden, Read, Write};
+
+    const HIDE: &str = "access = \"hidden\"";
+    const READ: &str = "access = \"read\"";
+    const APPEND: &str = "access = \"append\"";
+    const WRITE: &str = "access = \"write\"";
+
+    #[test]
+    fn a_rule_counts_for_a_directory_and_what_is_below() {
+        check(&[("/a", READ)], &[("/a", Read), ("/a/b/c", Read), ("/ab", Write), ("/b/a", Write)]);
+        check(&[("/a/**", READ)], &[("/a", Write), ("/a/b", Read), ("/a/b/c", Read)]);
+        check(&[("/a", "access = \"read\"\ninherit = false")], &[("/a", Read), ("/a/b", Write)]);
+        check(&[("/", READ)], &[("/a", Read), ("/a/b", Read)]);
+        check(&[("/**", READ)], &[("/a", Read), ("/a/b", Read)]);
+        check(&[("/a/*", "access = \"read\"\ninherit = false")], &[("/a/b", Read), ("/a/b/c", Write), ("/a", Write)]);
+    }
+
+    #[test]
+    fn the_last_rule_that_matches_decides() {
+        check(
+            &[("/**", READ), ("/work", WRITE), ("/work/log", APPEND)],
+            &[("/etc", Read), ("/work/x", Write), ("/work/log", Append), ("/work/log/y", Append)],
+        );
+        check(&[("/work/log", APPEND), ("/**", READ)], &[("/work/log", Read)]);
+    }
+
+    #[test]
+    fn patterns_match_names_and_any_depth() {
+        check(
+            &[("/**/.env", HIDE), ("/src/*.rs", READ), ("/x/**/y/z?", APPEND)],
+            &[
+                ("/.env", Hidden),
+                ("/a/b/.env", Hidden),
+                ("/a/b/env", Write),
+                ("/src/main.rs", Read),
+                ("/src/deep/main.rs", Write),
+                ("/x/y/z1", Append),
+                ("/x/a/b/y/z2", Append),
+                ("/x/a/b/z2", Write),
+            ],
+        );
+        check(&[("/{a,b}/[0-9]", READ)], &[("/a/1", Read), ("/b/2", Read), ("/c/3", Write), ("/a/x", Write)]);
+    }
+
+    #[test]
+    fn below_a_hidden_directory_nothing_is_seen_but_what_a_later_rule_spells_out() {
+        check(&[("/**", HIDE), ("/work/src/**", WRITE)], &[("/work/src/a", Write), ("/work/other", Hidden), ("/etc", Hidden)]);
+        let rules = compiled(&[("/**", HIDE), ("/work/src/**", WRITE)]);
+        assert!(rules.at(rules.root(), "work").is_passage && !rules.at(rules.root(), "home").is_passage);
+        let work = rules.enter(rules.root(), "work");
+        assert!(rules.at(&work, "src").is_passage && !rules.at(&work, "other").is_passage);
+        // Not through a pattern, and not by an earlier rule.
+        let rules = compiled(&[("/**", HIDE), ("/**/public", READ)]);
+        assert!(!rules.at(rules.root(), "work").is_passage);
+        let rules = compiled(&[("/work/src", READ), ("/**", HIDE)]);
+        assert!(!rules.at(rules.root(), "work").is_passage);
+    }
+
+    #[test]
+    fn labels_hide_from_a_view_that_lacks_them() {
+        let policy =
+            policy(&[("/team", "label = \"pii\""), ("/team/open", "label = \"\""), ("/ann", "label = [\"x\", \"@ann\"]")]);
+        let seen_by = |viewer: Option<Viewer>, path: &str| {
+            Rules::compile([&policy], viewer.as_ref()).unwrap().unwrap().of_path(path).access != Hidden
+        };
+        let viewer = |name: &str, labels: &[&str]| {
+            Some(Viewer { principal: name.to_owned(), labels: labels.iter().map(|label| (*label).to_owned()).collect() })
+        };
+        assert!(seen_by(None, "/team/a") && seen_by(viewer("bob", &["pii"]), "/team/a"));
+        assert!(!seen_by(viewer("bob", &[]), "/team/a") && seen_by(viewer("bob", &[]), "/team/open/a"));
+        assert!(seen_by(viewer("ann", &[]), "/ann") && !seen_by(viewer("bob", &["pii"]), "/ann"));
+    }
+
+    #[test]
+    fn several_policies_give_the_least_of_each() {
+        let one = policy(&[("/**", READ), ("/a", WRITE)]);
+        let other = policy(&[("/a", APPEND), ("/b", WRITE)]);
+        let rules = Rules::compile([&one, &other], None).unwrap().unwrap();
+        assert_eq!(["/a", "/b", "/c"].map(|path| rules.of_path(path).access), [Append, Read, Read]);
+        assert!(Rules::compile([&one; 5], None).is_err() && Rules::compile([&Policy::default()], None).unwrap().is_none());
+    }
+
+    #[test]
+    fn equal_states_have_equal_rules_below() {
+        let rules = compiled(&[("/secret/**", HIDE), ("/**/.env", HIDE), ("/work/log", APPEND)]);
+        let state = |path: &str| {
+            path.split('/').filter(|name| !name.is_empty()).fold(rules.root().clone(), |state, name| rules.enter(&state, name))
+        };
+        assert_eq!(state("/a/b"), state("/c"));
+        assert_ne!(state("/a"), state("/secret"));
+        assert_ne!(state("/a"), state("/work"));
+        assert_eq!(state("/work/log"), state("/work/log/deep"));
+        assert_ne!(state("/work/log"), state("/a"));
+    }
+
+    #[test]
+    fn commands_are_allowed_by_every_policy() {
+        let one = Policy { allowed_commands: Some(vec!["cat".to_owned(), "rm".to_owned()]), ..Policy::default() };
+        let other = Policy { denied_commands: vec!["rm".to_owned()], ..Policy::default() };
+        let rules = Rules::compile([&one, &other], None).unwrap().unwrap();
+        assert_eq!(["cat", "rm", "ls"].map(|name| rules.may_start(name)), [true, false, false]);
+    }
+
+    #[test]
+    fn a_broken_glob_is_refused() {
+        assert!(
+            Rules::compile([&policy(&[("/a[", READ)])], None)
+                .is_err_and(|error| error.to_string().starts_with("invalid rule for `/a[`"))
+        );
+    }
+}

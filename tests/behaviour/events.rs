@@ -1,0 +1,253 @@
+//! What is about to be committed can be refused, and what was committed is told in order, to each consumer at least once. A writer that
+//! has not seen the newest content changes nothing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+
+use runtime::actions::{Context, actions};
+use runtime::{Cancel, Command, Error, Event, Keep, Policy, Sandbox};
+use serde_json::json;
+
+use super::{host, sandbox};
+
+#[test]
+fn a_hook_sees_what_changes_and_can_refuse_it() {
+    let sandbox = sandbox();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    sandbox
+        .on_commit("/src", move |commit| {
+            let content = commit.read("/src/a").map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+            let changes: Vec<String> = commit.changes.iter().map(|change| format!("{} {}", change.kind, change.path)).collect();
+            noted.lock().unwrap().push((commit.command.to_owned(), changes));
+            if content.contains("bad") { Err("no bad words".to_owned()) } else { Ok(()) }
+        })
+        .unwrap();
+    assert!(sandbox.bash("mkdir /src; echo good > /src/a; echo x > /other").unwrap().status.success());
+    sandbox.bash("echo y > /other; ls /src").unwrap();
+    let refused = sandbox.bash("echo bad > /src/a; echo z > /other; echo done").unwrap();
+    assert_eq!((refused.status.code(), refused.refused.as_deref()), (1, Some("no bad words")));
+    assert_eq!(refused.stdout, b"done\n");
+    assert!(String::from_utf8_lossy(&refused.stderr).ends_with("sandlite: changes refused by a hook: no bad words\n"));
+    assert_eq!(sandbox.bash("cat /src/a /other").unwrap().stdout, b"good\ny\n", "all of it was rolled back");
+    let row = sandbox.history_run(refused.run).unwrap().unwrap();
+    assert_eq!((row.error.as_deref(), row.exit_code, row.changes), (Some("no bad words"), Some(1), None));
+    // A call of the library, too.
+    let error = sandbox.fs().write("/src/a", "bad").unwrap_err();
+    assert!(matches!(&error, Error::Refused(message) if message == "no bad words"), "{error}");
+    assert_eq!(sandbox.fs().read("/src/a").unwrap(), b"good\n");
+    assert_eq!(sandbox.history(2).unwrap()[1].error.as_deref(), Some("no bad words"));
+    sandbox.fs().rename("/src/a", "/moved").unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(
+        seen[0],
+        (
+            "mkdir /src; echo good > /src/a; echo x > /other".to_owned(),
+            vec!["created /src".to_owned(), "created /src/a".to_owned()]
+        )
+    );
+    assert_eq!(seen.last().unwrap().1, ["renamed /moved"]);
+    assert_eq!(seen.len(), 4);
+}
+
+// T-BRG-04: a hook that breaks down lets nothing through, and a session stays where it was.
+#[test]
+fn a_hook_that_breaks_down_refuses() {
+    let sandbox = sandbox();
+    let session = sandbox.session("s").unwrap();
+    session.bash("x=1").unwrap();
+    sandbox
+        .on_commit("/", |commit| if commit.principal == Some("ann") { Err("not ann".to_owned()) } else { panic!("broken") })
+        .unwrap();
+    let output = session.bash("x=2; echo 1 > /f").unwrap();
+    assert_eq!(output.refused.as_deref(), Some("the hook panicked"));
+    assert_eq!(session.bash("echo $x; ls /f").unwrap().stdout, b"1\n");
+    assert_eq!(sandbox.view("ann", [""; 0]).unwrap().bash("echo 1 > /f").unwrap().refused.as_deref(), Some("not ann"));
+    assert!(sandbox.on_commit("relative", |_| Ok(())).is_err());
+}
+
+fn lines(events: &[Event]) -> Vec<String> {
+    events
+        .iter()
+        .map(|event| {
+            format!("{} {}{}", event.kind, event.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default(), event.path)
+        })
+        .collect()
+}
+
+#[test]
+fn events_come_in_order_from_any_version() {
+    let sandbox = sandbox();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    let run = sandbox.bash("mkdir /d; echo one > /d/a").unwrap().run;
+    sandbox.fs().write("/d/a", "two").unwrap();
+    sandbox.bash("mv /d/a /d/b; rm -f /none; chmod 600 /d").unwrap();
+    sandbox.fs().remove_file("/d/b").unwrap();
+    let page = sandbox.events_after(Some(start), None).unwrap();
+    assert_eq!(
+        lines(&page.events),
+        ["created /d", "created /d/a", "modified /d/a", "attributes /d", "renamed /d/a -> /d/b", "deleted /d/b"]
+    );
+    assert_eq!((page.events[0].run, page.more), (Some(run), false));
+    assert!(page.events.windows(2).all(|pair| pair[0].version <= pair[1].version));
+    let hashes: Vec<_> = page.events.iter().map(|event| event.hash.is_some()).collect();
+    assert_eq!(hashes, [false, true, true, false, true, false]);
+    assert_ne!(page.events[1].hash, page.events[2].hash);
+    assert_eq!(page.events[2].hash, page.events[4].hash, "a name is not the content");
+    // From the middle, below a path, and nothing new.
+    let middle = sandbox.events_after(Some(page.events[2].version), Some("/d/b")).unwrap();
+    assert_eq!(lines(&middle.events), ["renamed /d/a -> /d/b", "deleted /d/b"]);
+    assert!(sandbox.events_after(Some(page.version), None).unwrap().events.is_empty());
+    // Versions that were dropped are said to be lost.
+    sandbox.versions().prune(&Keep { versions: Some(1), ..Keep::default() }).unwrap();
+    let late = sandbox.events_after(Some(start), None).unwrap();
+    assert_eq!(late.events.first().map(|event| event.kind.as_str()), Some("lost"));
+    assert_eq!(late.version, page.version);
+}
+
+#[test]
+fn a_page_of_events_is_bounded_and_the_next_one_goes_on() {
+    let sandbox = sandbox();
+    let mut after = Some(sandbox.events_after(None, None).unwrap().version);
+    for number in 0..250 {
+        sandbox.fs().write(&format!("/f{number}"), "x").unwrap();
+    }
+    let (mut found, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = sandbox.events_after(after, None).unwrap();
+        (after, pages) = (Some(page.version), pages + 1);
+        found.extend(page.events.into_iter().map(|event| event.path));
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(found, (0..250).map(|number| format!("/f{number}")).collect::<Vec<_>>());
+    assert!(pages >= 3);
+}
+
+#[test]
+fn a_consumer_resumes_where_it_stopped_and_its_place_is_no_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Sandbox::builder().host(host()).database(directory.path().join("a.db")).open().unwrap();
+    let sandbox = open();
+    sandbox.fs().write("/a", "1").unwrap();
+    let (runs, newest) = (sandbox.history(100).unwrap().len(), sandbox.events_after(None, None).unwrap().version);
+    assert_eq!(sandbox.cursor("index").unwrap(), None);
+    sandbox.acknowledge("index", Some(newest)).unwrap();
+    assert_eq!(sandbox.cursor("index").unwrap(), Some(newest));
+    assert_eq!((sandbox.history(100).unwrap().len(), sandbox.events_after(None, None).unwrap().version), (runs, newest));
+    drop(sandbox);
+    let sandbox = open();
+    sandbox.fs().write("/b", "2").unwrap();
+    let page = sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap();
+    assert_eq!(lines(&page.events), ["created /b"]);
+    // Whoever was killed before it acknowledged gets them again.
+    assert_eq!(lines(&sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap().events), ["created /b"]);
+    assert_eq!(sandbox.view("ann", [""; 0]).unwrap().cursor("index").unwrap(), None, "a view has its own consumers");
+    assert!(sandbox.acknowledge("", None).is_err() && sandbox.acknowledge("a\nb", None).is_err());
+    sandbox.acknowledge("index", None).unwrap();
+    assert_eq!(sandbox.cursor("index").unwrap(), None);
+    assert!(sandbox.check().unwrap().is_empty());
+}
+
+#[test]
+fn waiting_ends_with_the_next_version() {
+    let sandbox = sandbox();
+    let newest = sandbox.events_after(None, None).unwrap().version;
+    let (writer, cancel) = (sandbox.clone(), Cancel::default());
+    assert!(!sandbox.wait_for_version(newest, std::time::Duration::from_millis(1), &cancel).unwrap());
+    let thread = std::thread::spawn(move || writer.fs().write("/late", "x"));
+    assert!(sandbox.wait_for_version(newest, std::time::Duration::from_secs(60), &cancel).unwrap());
+    thread.join().unwrap().unwrap();
+    assert_eq!(lines(&sandbox.events_after(Some(newest), None).unwrap().events), ["created /late"]);
+}
+
+// T-POL-07.
+#[test]
+fn events_of_what_is_hidden_are_not_told() {
+    let sandbox = sandbox();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    sandbox.bash("mkdir /s; echo k > /s/key; echo o > /open; mv /s/key /s/other").unwrap();
+    let policy = Policy::parse("[[rule]]\npath = \"/s\"\naccess = \"hidden\"").unwrap();
+    let bound = sandbox.with_policy(policy).unwrap();
+    assert_eq!(lines(&bound.events_after(Some(start), None).unwrap().events), ["created /open"]);
+}
+
+#[test]
+fn of_a_hundred_writers_one_wins_each_round() {
+    const WRITERS: usize = 100;
+    let sandbox = sandbox();
+    sandbox.fs().write("/counter", "0").unwrap();
+    for round in 0..3 {
+        let version = sandbox.fs().version("/counter").unwrap();
+        let (won, barrier) = (AtomicUsize::new(0), Barrier::new(WRITERS));
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (sandbox, version, won, barrier) = (&sandbox, &version, &won, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    match sandbox.fs().write_if_version("/counter", version, format!("{round} {writer}")) {
+                        Ok(_) => drop(won.fetch_add(1, Ordering::SeqCst)),
+                        Err(Error::Stale { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+            }
+        });
+        assert_eq!(won.into_inner(), 1);
+    }
+}
+
+#[test]
+fn every_writing_action_takes_the_version_that_its_caller_has_seen() {
+    for (name, arguments) in [
+        ("write_file", json!({ "path": "/f", "content": "x" })),
+        ("append_file", json!({ "path": "/f", "content": "x" })),
+        ("edit_file", json!({ "path": "/f", "edits": [{ "old": "one", "new": "two" }] })),
+        ("delete_file", json!({ "path": "/f" })),
+        ("move_file", json!({ "from": "/f", "to": "/g" })),
+        ("copy_files", json!({ "from": "/other", "to": "/f" })),
+    ] {
+        let sandbox = sandbox();
+        sandbox.fs().write("/f", "one").unwrap();
+        sandbox.fs().write("/other", "other").unwrap();
+        let old = sandbox.fs().version("/f").unwrap();
+        sandbox.fs().write("/f", "one, changed").unwrap();
+        let action = actions().iter().find(|action| action.name == name).unwrap();
+        let act = |version: &str| {
+            let mut arguments = arguments.clone();
+            arguments["expected_version"] = version.into();
+            action.run(&Context::new(sandbox.clone()), arguments)
+        };
+        let answer = act(&old);
+        assert!(answer.is_error && answer.text.contains("changed since it was read"), "{name}: {}", answer.text);
+        assert_eq!(sandbox.fs().read("/f").unwrap(), b"one, changed", "{name}");
+        let answer = act(&sandbox.fs().version("/f").unwrap());
+        assert!(!answer.is_error, "{name}: {}", answer.text);
+    }
+    let sandbox = sandbox();
+    assert!(sandbox.fs().if_version("/new", "none").append("/new", "x").is_ok());
+    assert!(sandbox.fs().if_version("/new", "none").append("/new", "x").is_err());
+    let version = sandbox.fs().version("/new").unwrap();
+    sandbox.fs().if_version("/new", &version).rename("/new", "/newer").unwrap();
+    assert!(sandbox.fs().if_version("/new", &version).remove_file("/newer").is_err());
+}
+
+#[test]
+fn the_actions_about_events_are_the_same() {
+    let sandbox = sandbox();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    sandbox.run(Command::bash("echo 1 > /a; mkdir /d; echo 2 > /d/b")).unwrap();
+    let act = |name: &str, arguments| {
+        let action = actions().iter().find(|action| action.name == name).unwrap();
+        action.run(&Context::new(sandbox.clone()), arguments)
+    };
+    let answer = act("events", json!({ "after": start, "path": "/d", "wait": 1 }));
+    assert_eq!(
+        answer.text.lines().map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>(),
+        ["created /d", "created /d/b"]
+    );
+    let stored = act("acknowledge_events", json!({ "consumer": "c", "version": start + 1 }));
+    assert!(!stored.is_error, "{}", stored.text);
+    assert_eq!(act("events", json!({ "consumer": "c" })).text, "no events");
+}
