@@ -186,6 +186,8 @@ fn a_hidden_directory_looks_exactly_like_a_missing_one() {
         };
         assert_eq!(run(&hidden), run(&missing), "{script}");
     }
+    // The link count of a directory would count its directories.
+    assert_eq!(hidden.bash("stat -c %h / /out").unwrap().stdout, b"1\n1\n");
 }
 
 /// Calls of the library: what they do, and who may.

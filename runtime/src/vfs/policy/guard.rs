@@ -10,7 +10,7 @@ use presets::Access;
 use sqlite_fs::path::{Bounds, Resolved};
 use sqlite_fs::{Entry, FileType, FsError, ROOT, Rows, Transaction, Volume};
 
-use super::rules::{Class, Found, Rules, State};
+use super::rules::{Class, Found, Prepared, Rules, State};
 use super::{Operation, Place, decide};
 use crate::vfs::view::View;
 use crate::vfs::{ALIAS_NODE, Node, ROOT_NODE};
@@ -36,8 +36,8 @@ struct Known {
 
 #[derive(Debug, Default)]
 struct Table {
-    states: Vec<Arc<State>>,
-    ids: HashMap<Arc<State>, StateId>,
+    states: Vec<Arc<Prepared>>,
+    ids: HashMap<State, StateId>,
     nodes: HashMap<Node, Known>,
     hosts: usize,
     /// Files with several names, once one is met.
@@ -45,18 +45,17 @@ struct Table {
 }
 
 impl Table {
-    fn state(&self, id: StateId) -> Option<Arc<State>> {
+    fn state(&self, id: StateId) -> Option<Arc<Prepared>> {
         self.states.get(id as usize).cloned()
     }
 
-    fn intern(&mut self, state: State) -> StateId {
+    fn intern(&mut self, rules: &Rules, state: State) -> StateId {
         if let Some(&id) = self.ids.get(&state) {
             return id;
         }
         let id = StateId::try_from(self.states.len()).unwrap_or(StateId::MAX);
-        let state = Arc::new(state);
-        self.states.push(Arc::clone(&state));
-        self.ids.insert(state, id);
+        self.ids.insert(state.clone(), id);
+        self.states.push(Arc::new(rules.prepare(state)));
         id
     }
 
@@ -85,7 +84,7 @@ impl Guard {
     /// The rules of a view over these rows.
     pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
         let mut table = Table::default();
-        table.intern(rules.root().clone());
+        table.intern(&rules, rules.root().clone());
         table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, state: ROOT_STATE });
         let has_links = rules.has_paths() && rows.has_links()?;
         Ok(Self { rules, has_links, table: Mutex::new(table) })
@@ -129,6 +128,10 @@ impl<R: Rows> View<R> {
         if found.0 == ALIAS_NODE {
             return Ok(found);
         }
+        // A node keeps its class: whatever would give it another one is refused.
+        if guard.table().nodes.contains_key(&found.0) {
+            return Ok(found);
+        }
         match self.known_at(guard, dir, name, Some(found))? {
             Some(_) => Ok(found),
             None => Err(FsError::NoEntry),
@@ -154,7 +157,7 @@ impl<R: Rows> View<R> {
             }
             class.access = Access::Read;
         }
-        let below = if is_directory { table.intern(guard.rules.enter(&state, name)) } else { ROOT_STATE };
+        let below = if is_directory { table.intern(&guard.rules, guard.rules.enter(&state.state, name)) } else { ROOT_STATE };
         let known = Known { class, state: below };
         table.remember(node, known);
         Ok(Some(known))
@@ -225,7 +228,8 @@ impl<R: Rows> View<R> {
     // All files that have several names, by walking all rows once.
     fn linked(&self, guard: &Guard) -> Result<HashMap<u64, Class>, FsError> {
         let mut found: HashMap<u64, (Class, bool)> = HashMap::new();
-        let (mut bounds, mut open) = (Bounds::default(), vec![(ROOT, guard.rules.root().clone(), false, 0)]);
+        let root = guard.rules.prepare(guard.rules.root().clone());
+        let (mut bounds, mut open) = (Bounds::default(), vec![(ROOT, root, false, 0)]);
         bounds.enter(ROOT, 0)?;
         while let Some((dir, state, is_hidden, depth)) = open.pop() {
             let mut cookie = 0;
@@ -243,7 +247,8 @@ impl<R: Rows> View<R> {
                         FileType::Directory => {
                             bounds.enter(entry.ino, depth + 1)?;
                             let is_hidden = class.access == Access::Hidden && (is_hidden || !at.is_passage);
-                            open.push((entry.ino, guard.rules.enter(&state, &entry.name), is_hidden, depth + 1));
+                            let below = guard.rules.prepare(guard.rules.enter(&state.state, &entry.name));
+                            open.push((entry.ino, below, is_hidden, depth + 1));
                         }
                         FileType::File => {
                             found
@@ -364,7 +369,7 @@ impl View<Transaction> {
             let state = |dir: Node, name: &str| -> Result<State, FsError> {
                 let above = self.state_of(guard, dir)?;
                 let state = guard.table().state(above).ok_or(FsError::Damaged)?;
-                Ok(guard.rules.enter(&state, name))
+                Ok(guard.rules.enter(&state.state, name))
             };
             let (old, new) = (state(from.parent, old_name)?, state(to.parent, new_name)?);
             self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new)

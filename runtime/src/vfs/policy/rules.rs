@@ -4,6 +4,8 @@
 //! come, and which decided last. Two directories with equal states have equal rules below them, so one can be moved to the
 //! place of the other. Knows nothing of nodes; `guard.rs` remembers which node has which state.
 
+use std::collections::HashMap;
+
 use globset::{GlobBuilder, GlobMatcher};
 use presets::{Access, Policy};
 
@@ -105,6 +107,19 @@ pub(crate) struct State {
     active: Vec<(u16, u16)>,
     /// For each policy, the rules that count here because they matched this directory or one above it: access, labels.
     inherited: [(u16, u16); LAYERS_MAX],
+}
+
+/// A state, prepared for the names of its directory: most of them match no rule, and that is found out at once.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// The state.
+    pub(crate) state: State,
+    /// Rules whose last component is a plain name, by that name.
+    names: HashMap<Box<str>, Vec<u16>>,
+    /// Rules whose last component is a pattern, and the component.
+    patterns: Vec<(u16, u16)>,
+    /// What may be done at names that no rule is about.
+    class: Class,
 }
 
 /// What is at a name.
@@ -209,19 +224,41 @@ impl Rules {
         !self.commands.is_empty()
     }
 
+    /// Prepares a state for the names of its directory.
+    pub(crate) fn prepare(&self, state: State) -> Prepared {
+        let mut prepared = Prepared { class: self.class(&state.inherited), names: HashMap::new(), patterns: Vec::new(), state };
+        for &(number, position) in &prepared.state.active {
+            match self.component(number, position) {
+                Some((rule, _)) if usize::from(position) + 1 < rule.components.len() => {}
+                Some((_, Component::Name(name))) => prepared.names.entry(name.clone()).or_default().push(number),
+                Some(_) => prepared.patterns.push((number, position)),
+                None => {}
+            }
+        }
+        prepared
+    }
+
     /// What is at a name in a directory.
-    pub(crate) fn at(&self, state: &State, name: &str) -> Found {
-        if state.active.is_empty() {
-            return Found { class: self.class(&state.inherited), is_passage: false };
+    pub(crate) fn at(&self, directory: &Prepared, name: &str) -> Found {
+        let state = &directory.state;
+        let by_name = if directory.names.is_empty() { None } else { directory.names.get(name) };
+        if by_name.is_none() && directory.patterns.is_empty() && directory.class.access != Access::Hidden {
+            return Found { class: directory.class, is_passage: false };
         }
         let mut decided = state.inherited;
-        for &(number, position) in &state.active {
-            let Some((rule, component)) = self.component(number, position) else { continue };
-            if usize::from(position) + 1 == rule.components.len() && component.matches(name) {
+        for &number in by_name.into_iter().flatten() {
+            if let Some(rule) = self.rule(number) {
                 note(&mut decided, number, rule);
             }
         }
-        let class = self.class(&decided);
+        for &(number, position) in &directory.patterns {
+            if let Some((rule, component)) = self.component(number, position)
+                && component.matches(name)
+            {
+                note(&mut decided, number, rule);
+            }
+        }
+        let class = if decided == state.inherited { directory.class } else { self.class(&decided) };
         let is_passage = class.access == Access::Hidden && self.leads_on(state, name, &decided);
         Found { class, is_passage }
     }
@@ -327,7 +364,7 @@ impl Rules {
 
     /// The class of an absolute path, if no part of it is hidden.
     pub(crate) fn of_path(&self, path: &str) -> Class {
-        let mut state = self.root.clone();
+        let mut state = self.prepare(self.root.clone());
         let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
         while let Some(name) = names.next() {
             let found = self.at(&state, name);
@@ -335,7 +372,7 @@ impl Rules {
             if is_last || (found.class.access == Access::Hidden && !found.is_passage) {
                 return found.class;
             }
-            state = self.enter(&state, name);
+            state = self.prepare(self.enter(&state.state, name));
         }
         Class::FREE
     }
@@ -472,14 +509,15 @@ mod tests {
     fn below_a_hidden_directory_nothing_is_seen_but_what_a_later_rule_spells_out() {
         check(&[("/**", HIDE), ("/work/src/**", WRITE)], &[("/work/src/a", Write), ("/work/other", Hidden), ("/etc", Hidden)]);
         let rules = compiled(&[("/**", HIDE), ("/work/src/**", WRITE)]);
-        assert!(rules.at(rules.root(), "work").is_passage && !rules.at(rules.root(), "home").is_passage);
-        let work = rules.enter(rules.root(), "work");
+        let root = |rules: &Rules| rules.prepare(rules.root().clone());
+        assert!(rules.at(&root(&rules), "work").is_passage && !rules.at(&root(&rules), "home").is_passage);
+        let work = rules.prepare(rules.enter(rules.root(), "work"));
         assert!(rules.at(&work, "src").is_passage && !rules.at(&work, "other").is_passage);
         // Not through a pattern, and not by an earlier rule.
         let rules = compiled(&[("/**", HIDE), ("/**/public", READ)]);
-        assert!(!rules.at(rules.root(), "work").is_passage);
+        assert!(!rules.at(&root(&rules), "work").is_passage);
         let rules = compiled(&[("/work/src", READ), ("/**", HIDE)]);
-        assert!(!rules.at(rules.root(), "work").is_passage);
+        assert!(!rules.at(&root(&rules), "work").is_passage);
     }
 
     #[test]

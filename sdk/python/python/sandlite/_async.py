@@ -1339,7 +1339,7 @@ class AsyncSandbox:
 
     def on_commit(
         self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
-    ) -> "Callable[[Commit], Any]":
+    ) -> Any:
         """Asks a function before every commit that changes something at or below a path; see :meth:`Sandbox.on_commit`. An ``async``
         function runs in the loop that registers it.
 

@@ -1296,7 +1296,7 @@ class Sandbox:
 
     def on_commit(
         self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
-    ) -> "Callable[[Commit], Any]":
+    ) -> Any:
         """Asks a function before every commit that changes something at or below a path; as a decorator, or with the function.
 
         If it raises, or returns ``False`` or a message, nothing is kept: a command ends with the message, a method raises

@@ -1,0 +1,59 @@
+"""Policies of single nodes, and views that filter by them. They are not inherited by what is below a directory."""
+
+from __future__ import annotations
+
+from typing import FrozenSet, Iterable, Optional, Set
+
+
+class NodePolicy:
+    """What may be done to one node, and who sees it. ``visibility`` is an older name of ``classification``."""
+
+    def __init__(
+        self,
+        readable: bool = True,
+        writable: bool = True,
+        append_only: bool = False,
+        classification: Optional[str] = None,
+        principals: Iterable[str] = (),
+        *,
+        visibility: Optional[str] = None,
+    ) -> None:
+        self.readable = readable
+        self.writable = writable
+        self.append_only = append_only
+        self.classification = classification or visibility or "public"
+        self.principals: Set[str] = set(principals)
+
+    @property
+    def visibility(self) -> str:
+        """The same as ``classification``."""
+        return self.classification
+
+    def copy(self) -> "NodePolicy":
+        """Returns an independent policy that says the same."""
+        return NodePolicy(self.readable, self.writable, self.append_only, self.classification, self.principals)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodePolicy) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"NodePolicy({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class VisibilityView:
+    """Which nodes are visible: by classification, or by principal where a node names principals."""
+
+    def __init__(
+        self, classifications: Optional[Iterable[str]] = None, principals: Optional[Iterable[str]] = None
+    ) -> None:
+        self.classifications: Optional[FrozenSet[str]] = None if classifications is None else frozenset(classifications)
+        self.principals: Optional[FrozenSet[str]] = None if principals is None else frozenset(principals)
+
+    def allows(self, policy: NodePolicy) -> bool:
+        """Returns whether a node with this policy is visible. One that names principals is visible to them alone."""
+        if policy.principals:
+            return bool(self.principals and policy.principals & self.principals)
+        return self.classifications is None or policy.classification in self.classifications
+
+
+__all__ = ["NodePolicy", "VisibilityView"]

@@ -1,0 +1,578 @@
+"""``VirtualFileSystem``: sandfs's methods over the files of a sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
+
+from .. import errors
+from .._sandbox import Sandbox
+from .adapters import StorageAdapter
+from .exceptions import InvalidOperation, NodeExists, NodeNotFound, ProviderError
+from .hooks import WriteEvent, WriteHook
+from .integrations import PathEvent, PathHook
+from .policies import NodePolicy, VisibilityView
+from .providers import ContentProvider, DirectoryProvider, NodeContext, ProvidedNode
+
+T = TypeVar("T")
+PathLike = Union[str, PurePosixPath]
+ROOT = PurePosixPath("/")
+
+#: Names at the root that every sandbox has: no files can be there.
+_FIXED = {"bin", "dev", "etc", "lib", "proc", "sbin", "usr"}
+
+
+@dataclass
+class DirEntry:
+    """One entry of :meth:`VirtualFileSystem.ls`."""
+
+    name: str
+    path: PurePosixPath
+    is_dir: bool
+    metadata: Dict[str, object]
+    policy: NodePolicy
+
+
+class VirtualNode:
+    """A file or a directory, by its path."""
+
+    def __init__(self, vfs: "VirtualFileSystem", path: PurePosixPath) -> None:
+        self._vfs = vfs
+        self._path = path
+        self.name = path.name
+
+    def path(self) -> PurePosixPath:
+        """Returns the path."""
+        return self._path
+
+    @property
+    def policy(self) -> NodePolicy:
+        """The policy, which can be changed in place."""
+        return self._vfs._policies.setdefault(self._path, NodePolicy())
+
+    @policy.setter
+    def policy(self, policy: NodePolicy) -> None:
+        self._vfs._policies[self._path] = policy
+
+    @property
+    def metadata(self) -> Dict[str, object]:
+        """Anything that the caller wants to keep with the node."""
+        return self._vfs._metadata.setdefault(self._path, {})
+
+    @property
+    def version(self) -> int:
+        """The number of writes so far."""
+        return self._vfs._versions.get(self._path, 0)
+
+
+class VirtualFile(VirtualNode):
+    """A file."""
+
+    def read(self, vfs: "Optional[VirtualFileSystem]" = None) -> str:
+        """Returns the content."""
+        return self._vfs._content(self._path)
+
+
+class VirtualDirectory(VirtualNode):
+    """A directory."""
+
+
+@dataclass
+class VFSSnapshot:
+    """A state of a :class:`VirtualFileSystem`."""
+
+    checkpoint: str
+    cwd: PurePosixPath
+    policies: Dict[PurePosixPath, NodePolicy]
+    metadata: Dict[PurePosixPath, Dict[str, object]]
+    versions: Dict[PurePosixPath, int]
+    providers: Dict[PurePosixPath, ContentProvider]
+    loaders: Dict[PurePosixPath, DirectoryProvider]
+    storage: Dict[PurePosixPath, StorageAdapter]
+
+
+def _translated(work: Callable[[], T]) -> T:
+    """Runs ``work`` with sandfs's exceptions in place of Sandlite's."""
+    try:
+        return work()
+    except errors.FileNotFoundError as error:
+        raise NodeNotFound(str(error)) from error
+    except errors.SandliteError as error:
+        raise InvalidOperation(str(error)) from error
+
+
+class VirtualFileSystem:
+    """Files of a sandbox, with the policies, versions, hooks, providers and stores of sandfs.
+
+    ``box`` is the sandbox; without one, it is a new one in memory. Its files are ordinary: whatever else uses the sandbox sees them.
+    """
+
+    def __init__(self, box: Optional[Sandbox] = None) -> None:
+        if box is None:
+            box = Sandbox(cwd="/")
+            # sandfs begins with nothing.
+            for directory in ("/home", "/tmp"):
+                if box.exists(directory):
+                    box.remove(directory, recursive=True)
+        #: The sandbox.
+        self.box = box
+        self._cwd = ROOT
+        self._policies: Dict[PurePosixPath, NodePolicy] = {}
+        self._metadata: Dict[PurePosixPath, Dict[str, object]] = {}
+        self._versions: Dict[PurePosixPath, int] = {}
+        self._providers: Dict[PurePosixPath, ContentProvider] = {}
+        self._loaders: Dict[PurePosixPath, DirectoryProvider] = {}
+        self._storage: Dict[PurePosixPath, StorageAdapter] = {}
+        self._write_hooks: List[Tuple[PurePosixPath, WriteHook]] = []
+        self._path_hooks: List[Tuple[PurePosixPath, PathHook]] = []
+        self._snapshots = 0
+
+    # Paths and nodes.
+
+    def _normalize(self, path: Optional[PathLike]) -> PurePosixPath:
+        whole = self._cwd if path is None or str(path) == "" else self._cwd / PurePosixPath(path)
+        return PurePosixPath(os.path.normpath(str(whole)).replace("//", "/", 1))
+
+    def _load(self, path: PurePosixPath) -> None:
+        """Fills the directories on the way to a path whose provider was not called yet."""
+        for directory in [*reversed(path.parents), path]:
+            loader = self._loaders.pop(directory, None)
+            if loader is None:
+                continue
+            try:
+                children = loader(NodeContext(directory, self._metadata.get(directory, {}), self))
+            except Exception as error:
+                self._loaders[directory] = loader
+                raise ProviderError(str(error)) from error
+            for name, child in children.items():
+                self._provide(directory / name, child)
+
+    def _provide(self, path: PurePosixPath, node: ProvidedNode) -> None:
+        if node.kind == "file":
+            _translated(lambda: self.box.write_file(str(path), node.content or ""))
+            if node.content_provider is not None:
+                self._providers[path] = node.content_provider
+        elif node.kind == "dir":
+            _translated(lambda: self.box.mkdir(str(path)))
+            if node.directory_provider is not None:
+                self._loaders[path] = node.directory_provider
+            for name, child in (node.children or {}).items():
+                self._provide(path / name, child)
+        else:
+            raise InvalidOperation(f"unknown kind of node: {node.kind}")
+        if node.metadata:
+            self._metadata[path] = dict(node.metadata)
+        if node.policy is not None:
+            self._policies[path] = node.policy
+
+    def _resolve_node(self, path: PathLike) -> VirtualNode:
+        target = self._normalize(path)
+        self._load(target.parent)
+        if target == ROOT:
+            return VirtualDirectory(self, target)
+        if len(target.parts) > 1 and target.parts[1] in _FIXED:
+            raise NodeNotFound(f"there is no {target}")
+        kind = _translated(lambda: self.box.stat(str(target))).kind
+        return VirtualDirectory(self, target) if kind == "directory" else VirtualFile(self, target)
+
+    def get_node(self, path: PathLike) -> VirtualNode:
+        """Returns the node at a path."""
+        return self._resolve_node(path)
+
+    def _directory(self, path: Optional[PathLike]) -> PurePosixPath:
+        node = self._resolve_node(self._cwd if path is None else path)
+        if not isinstance(node, VirtualDirectory):
+            raise InvalidOperation(f"{node.path()} is not a directory")
+        self._load(node.path())
+        return node.path()
+
+    def _policy(self, path: PurePosixPath) -> NodePolicy:
+        return self._policies.get(path) or NodePolicy()
+
+    def _may_read(self, path: PurePosixPath) -> None:
+        if not self._policy(path).readable:
+            raise InvalidOperation(f"{path} is not readable")
+
+    def _may_write(self, path: PurePosixPath, append: bool = False) -> None:
+        policy = self._policy(path)
+        if not policy.writable:
+            raise InvalidOperation(f"{path} is read-only")
+        if policy.append_only and not append:
+            raise InvalidOperation(f"{path} is append-only")
+
+    def _content(self, path: PurePosixPath) -> str:
+        provider = self._providers.get(path)
+        if provider is None:
+            return _translated(lambda: self.box.read_file(str(path)))
+        try:
+            return provider(NodeContext(path, self._metadata.get(path, {}), self))
+        except Exception as error:
+            raise ProviderError(str(error)) from error
+
+    # Reading.
+
+    def pwd(self) -> str:
+        """Returns the working directory."""
+        return str(self._cwd)
+
+    @property
+    def cwd(self) -> VirtualDirectory:
+        """The working directory."""
+        return VirtualDirectory(self, self._cwd)
+
+    def cd(self, path: PathLike) -> str:
+        """Changes the working directory and returns it."""
+        directory = self._directory(path)
+        self._may_read(directory)
+        self._cwd = directory
+        return self.pwd()
+
+    def _children(self, directory: PurePosixPath) -> List[VirtualNode]:
+        self._load(directory)
+        entries = _translated(lambda: self.box.list_files(str(directory), hidden=True))
+        listed: List[VirtualNode] = []
+        for entry in entries:
+            path = directory / PurePosixPath(entry.path).name
+            if directory == ROOT and path.name in _FIXED:
+                continue
+            listed.append(VirtualDirectory(self, path) if entry.kind == "directory" else VirtualFile(self, path))
+        return sorted(listed, key=lambda node: (not isinstance(node, VirtualDirectory), node.name))
+
+    def ls(self, path: Optional[PathLike] = None, *, view: Optional[VisibilityView] = None) -> List[DirEntry]:
+        """Lists a directory, directories first."""
+        directory = self._directory(path)
+        self._may_read(directory)
+        return [
+            DirEntry(node.name, node.path(), isinstance(node, VirtualDirectory), node.metadata, self._policy(node.path()))
+            for node in self._children(directory)
+            if view is None or view.allows(self._policy(node.path()))
+        ]
+
+    def read_file(self, path: PathLike) -> str:
+        """Returns the content of a file."""
+        node = self._resolve_node(path)
+        if not isinstance(node, VirtualFile):
+            raise InvalidOperation(f"{node.path()} is not a file")
+        self._may_read(node.path())
+        return self._content(node.path())
+
+    def exists(self, path: PathLike) -> bool:
+        """Returns whether there is anything at a path."""
+        try:
+            self._resolve_node(path)
+        except (NodeNotFound, InvalidOperation):
+            return False
+        return True
+
+    def is_dir(self, path: PathLike) -> bool:
+        """Returns whether a path is a directory."""
+        return self.exists(path) and isinstance(self._resolve_node(path), VirtualDirectory)
+
+    def is_file(self, path: PathLike) -> bool:
+        """Returns whether a path is a file."""
+        return self.exists(path) and isinstance(self._resolve_node(path), VirtualFile)
+
+    def walk(self, path: Optional[PathLike] = None) -> Iterator[Tuple[PurePosixPath, VirtualNode]]:
+        """Yields a path and everything below it."""
+        top = self._resolve_node(self._cwd if path is None else path)
+        yield top.path(), top
+        if isinstance(top, VirtualDirectory):
+            for child in self._children(top.path()):
+                yield from self.walk(child.path())
+
+    def iter_files(
+        self, path: Optional[PathLike] = None, *, recursive: bool = True
+    ) -> Iterator[Tuple[PurePosixPath, VirtualFile]]:
+        """Yields the files of a directory and, unless told otherwise, those below it."""
+        top = self._resolve_node(self._cwd if path is None else path)
+        self._may_read(top.path())
+        if isinstance(top, VirtualFile):
+            yield top.path(), top
+            return
+        for child in self._children(top.path()):
+            if isinstance(child, VirtualFile):
+                yield child.path(), child
+            elif recursive:
+                yield from self.iter_files(child.path())
+
+    def tree(self, path: Optional[PathLike] = None, *, view: Optional[VisibilityView] = None) -> str:
+        """Draws a directory and everything below it."""
+        top = self._directory(path)
+        self._may_read(top)
+        lines = [str(top)]
+
+        def draw(directory: PurePosixPath, before: str) -> None:
+            nodes = [node for node in self._children(directory) if view is None or view.allows(self._policy(node.path()))]
+            for node in nodes:
+                is_last, is_directory = node is nodes[-1], isinstance(node, VirtualDirectory)
+                lines.append(f"{before}{'└──' if is_last else '├──'} {node.name}{'/' if is_directory else ''}")
+                if is_directory:
+                    draw(node.path(), before + ("    " if is_last else "│   "))
+
+        draw(top, "")
+        return "\n".join(lines)
+
+    def get_version(self, path: PathLike) -> int:
+        """Returns how often a file was written."""
+        node = self._resolve_node(path)
+        if not isinstance(node, VirtualFile):
+            raise InvalidOperation(f"{node.path()} is not a file")
+        return node.version
+
+    # Changing.
+
+    def mkdir(self, path: PathLike, *, parents: bool = False, exist_ok: bool = False) -> VirtualDirectory:
+        """Creates a directory."""
+        target = self._normalize(path)
+        if target == ROOT:
+            return VirtualDirectory(self, ROOT)
+        self._load(target.parent)
+        if not parents and not self.exists(target.parent):
+            raise NodeNotFound(f"there is no {target.parent}")
+        if self.exists(target):
+            if not self.is_dir(target):
+                raise InvalidOperation(f"{target} is not a directory")
+            if not exist_ok:
+                raise NodeExists(f"directory {target} already exists")
+        else:
+            self._may_write(target.parent)
+            _translated(lambda: self.box.mkdir(str(target)))
+        return VirtualDirectory(self, target)
+
+    def write_file(
+        self, path: PathLike, data: str, *, append: bool = False, expected_version: Optional[int] = None
+    ) -> VirtualFile:
+        """Writes a file, or adds to its end, and creates the directories above it. Versions count writes, from 1."""
+        target = self._normalize(path)
+        if target == ROOT or self.is_dir(target):
+            raise InvalidOperation(f"{target} is not a file")
+        self._load(target.parent)
+        self._may_write(target, append)
+        before = self._versions.get(target, 0)
+        if expected_version is not None and expected_version != before:
+            raise InvalidOperation(f"version mismatch for {target}: expected {expected_version}, current {before}")
+        # A provider's content is replaced, and what is added to it is all there is.
+        was_provided = self._providers.pop(target, None) is not None
+        old = self._content(target) if append and not was_provided and self.exists(target) else ""
+        store = self._store_of(target)
+        if store is not None:
+            prefix, adapter = store
+            try:
+                adapter.write(target.relative_to(prefix).as_posix(), old + data, version=before)
+            except ValueError as error:
+                raise InvalidOperation(f"storage conflict for {target}") from error
+        _translated(lambda: self.box.write_file(str(target), old + data))
+        self._written(target, append, old + data)
+        return VirtualFile(self, target)
+
+    def _written(self, path: PurePosixPath, append: bool, content: str) -> None:
+        version = self._versions[path] = self._versions.get(path, 0) + 1
+        for prefix, hook in self._write_hooks:
+            if path.is_relative_to(prefix):
+                hook(WriteEvent(str(path), content, version, append))
+        self._tell(path, "create" if version == 1 else "update", content)
+
+    def _tell(self, path: PurePosixPath, event: str, content: Optional[str]) -> None:
+        for prefix, hook in self._path_hooks:
+            if path.is_relative_to(prefix):
+                hook(PathEvent(str(path), event, content))
+
+    def append_file(self, path: PathLike, data: str, *, expected_version: Optional[int] = None) -> VirtualFile:
+        """Adds to the end of a file."""
+        return self.write_file(path, data, append=True, expected_version=expected_version)
+
+    def touch(self, path: PathLike) -> VirtualFile:
+        """Creates an empty file if there is none."""
+        target = self._normalize(path)
+        self._may_write(target, append=True)
+        if not self.exists(target):
+            _translated(lambda: self.box.write_file(str(target), ""))
+        return VirtualFile(self, target)
+
+    def remove(self, path: PathLike, *, recursive: bool = False) -> None:
+        """Removes a file or a directory."""
+        node = self._resolve_node(path)
+        target = node.path()
+        if target == ROOT:
+            raise InvalidOperation("cannot remove the root directory")
+        self._may_write(target)
+        self._may_write(target.parent)
+        if isinstance(node, VirtualDirectory):
+            children = self._children(target)
+            if children and not recursive:
+                raise InvalidOperation("directory not empty: pass recursive=True")
+            for child in children:
+                self.remove(child.path(), recursive=True)
+        _translated(lambda: self.box.remove(str(target)))
+        self._forget(target)
+        if isinstance(node, VirtualFile):
+            store = self._store_of(target)
+            if store is not None:
+                store[1].delete(target.relative_to(store[0]).as_posix())
+            self._tell(target, "delete", None)
+
+    def _forget(self, path: PurePosixPath) -> None:
+        for kept in (self._policies, self._metadata, self._versions, self._providers, self._loaders):
+            kept.pop(path, None)
+
+    # Providers and stores.
+
+    def mount_file(
+        self, path: PathLike, provider: ContentProvider, *, metadata: Optional[Dict[str, object]] = None
+    ) -> VirtualFile:
+        """Makes a file whose content a function provides at each read."""
+        target = self._normalize(path)
+        _translated(lambda: self.box.write_file(str(target), ""))
+        self._providers[target] = provider
+        self._metadata.setdefault(target, {}).update(metadata or {})
+        return VirtualFile(self, target)
+
+    def mount_directory(
+        self, path: PathLike, provider: DirectoryProvider, *, metadata: Optional[Dict[str, object]] = None
+    ) -> VirtualDirectory:
+        """Makes a directory whose children a function provides when it is first used."""
+        directory = self.mkdir(path, parents=True, exist_ok=True)
+        self._loaders[directory.path()] = provider
+        self._metadata.setdefault(directory.path(), {}).update(metadata or {})
+        return directory
+
+    def mount_storage(
+        self, path: PathLike, adapter: StorageAdapter, *, policy: Optional[NodePolicy] = None
+    ) -> VirtualDirectory:
+        """Fills a directory from a store and keeps the store up to date."""
+        directory = self.mkdir(path, parents=True, exist_ok=True)
+        if policy is not None:
+            self._policies[directory.path()] = policy
+        self._storage[directory.path()] = adapter
+        self.sync_storage(directory.path())
+        return directory
+
+    def sync_storage(self, path: PathLike) -> None:
+        """Replaces the content of a directory with what its store has now."""
+        prefix = self._normalize(path)
+        if prefix not in self._storage:
+            raise InvalidOperation(f"no storage mount at {prefix}")
+        for child in self._children(prefix):
+            for below, _ in list(self.walk(child.path())):
+                self._forget(below)
+            _translated(lambda child=child: self.box.remove(str(child.path()), recursive=True))  # type: ignore[misc]
+        entries = self._storage[prefix].list()
+        _translated(lambda: self.box.write_files({str(prefix / name): entry.content for name, entry in entries.items()}))
+        self._versions.update({prefix / name: entry.version for name, entry in entries.items()})
+
+    def _store_of(self, path: PurePosixPath) -> Optional[Tuple[PurePosixPath, StorageAdapter]]:
+        found = [(prefix, adapter) for prefix, adapter in self._storage.items() if path.is_relative_to(prefix)]
+        return max(found, key=lambda item: len(item[0].parts), default=None)
+
+    # Hooks and policies.
+
+    def register_write_hook(self, prefix: PathLike, hook: WriteHook) -> None:
+        """Calls a function after each write at or below a path."""
+        self._write_hooks.append((self._normalize(prefix), hook))
+
+    def register_path_hook(self, prefix: PathLike, hook: PathHook) -> None:
+        """Calls a function after each creation, update and deletion at or below a path."""
+        self._path_hooks.append((self._normalize(prefix), hook))
+
+    def set_policy(self, path: PathLike, policy: NodePolicy) -> None:
+        """Sets the policy of one node."""
+        self._policies[self._resolve_node(path).path()] = policy
+
+    def get_policy(self, path: PathLike) -> NodePolicy:
+        """Returns the policy of one node."""
+        return self._resolve_node(path).policy
+
+    # Snapshots and copies.
+
+    def snapshot(self) -> VFSSnapshot:
+        """Returns the present state, for :meth:`restore`."""
+        self._snapshots += 1
+        name = f"sandfs-{id(self):x}-{self._snapshots}"
+        _translated(lambda: self.box.checkpoint(name))
+        policies = {path: policy.copy() for path, policy in self._policies.items()}
+        metadata = {path: dict(kept) for path, kept in self._metadata.items()}
+        return VFSSnapshot(
+            name,
+            self._cwd,
+            policies,
+            metadata,
+            dict(self._versions),
+            dict(self._providers),
+            dict(self._loaders),
+            dict(self._storage),
+        )
+
+    def restore(self, snapshot: VFSSnapshot) -> None:
+        """Brings back what :meth:`snapshot` returned."""
+        _translated(lambda: self.box.restore(snapshot.checkpoint))
+        self._cwd = snapshot.cwd
+        self._policies = {path: policy.copy() for path, policy in snapshot.policies.items()}
+        self._metadata = {path: dict(kept) for path, kept in snapshot.metadata.items()}
+        self._versions, self._providers = dict(snapshot.versions), dict(snapshot.providers)
+        self._loaders, self._storage = dict(snapshot.loaders), dict(snapshot.storage)
+
+    def export_to_path(self, target: Union[str, "os.PathLike[str]"], *, source: Optional[PathLike] = None) -> Path:
+        """Copies a directory to this machine and returns where it is."""
+        top, to = self._directory(source), Path(target)
+        to.mkdir(parents=True, exist_ok=True)
+        for path, node in self.walk(top):
+            place = to / path.relative_to(top)
+            if isinstance(node, VirtualDirectory):
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                place.write_text(self._content(path))
+        return to
+
+    @contextlib.contextmanager
+    def materialize(self, path: Optional[PathLike] = None) -> Iterator[Path]:
+        """Copies a directory to a temporary one, which is removed at the end."""
+        with tempfile.TemporaryDirectory() as temporary:
+            yield self.export_to_path(temporary, source=path)
+
+    # Commands in the sandbox.
+
+    def _rules(self, view: Optional[VisibilityView]) -> "List[Dict[str, Any]]":
+        """The policies of nodes as rules of the sandbox."""
+        rules: "List[Dict[str, Any]]" = []
+        for path, policy in self._policies.items():
+            special = "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in str(path))
+            rule: "Dict[str, Any]" = {"path": special, "inherit": False}
+            if (view is not None and not view.allows(policy)) or not policy.readable:
+                rules.append({**rule, "access": "hidden"})
+            elif not policy.writable:
+                rules.append({**rule, "access": "read"})
+            elif policy.append_only:
+                rules.append({**rule, "access": "append"})
+        return rules
+
+    def run(self, command: str, *, view: Optional[VisibilityView] = None, env: Optional[Dict[str, str]] = None) -> Any:
+        """Runs a bash command line in the sandbox, under the policies of the nodes and a view, and returns its result."""
+        for path, _ in list(self.walk(ROOT)):
+            if path in self._providers:
+                content = self._content(path)
+                _translated(lambda path=path, content=content: self.box.write_file(str(path), content))  # type: ignore[misc]
+        after = max((version.version for version in self.box.log(limit=1)), default=0)
+        bound = self.box.with_policy(self._rules(view))
+        result = _translated(lambda: bound.bash(command, cwd=self.pwd(), env=env))
+        self._notice(after)
+        return result
+
+    def _notice(self, after: int) -> None:
+        """Counts and tells what a command wrote."""
+        for event in list(self.box.events(after=after)):
+            path = PurePosixPath(event.path)
+            if event.kind == "deleted" or event.kind == "renamed":
+                old = PurePosixPath(event.from_path) if event.from_path else path
+                is_file = event.type != "directory"
+                self._forget(old)
+                if is_file:
+                    self._tell(old, "delete", None)
+            if event.type == "file" and event.kind in ("created", "modified", "renamed"):
+                self._written(path, False, self.box.read_file(str(path)))
+
+
+__all__ = ["DirEntry", "VFSSnapshot", "VirtualDirectory", "VirtualFile", "VirtualFileSystem", "VirtualNode"]

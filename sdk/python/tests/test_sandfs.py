@@ -1,0 +1,136 @@
+"""sandfs's names over a sandbox: the programs of its README, and what must hold beyond them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandlite.sandfs import (
+    MemoryStorageAdapter,
+    NodePolicy,
+    ProvidedNode,
+    PythonExecutor,
+    SandboxShell,
+    VirtualFileSystem,
+    VisibilityView,
+)
+from sandlite.sandfs.exceptions import InvalidOperation, NodeExists, NodeNotFound, ProviderError
+from sandlite.sandfs.hooks import WriteEvent
+from sandlite.sandfs.integrations import InboxRecorder
+
+
+def test_files_and_the_shell_of_the_readme() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/notes/todo.txt", "- build VFS\n- add rg support\n")
+    shell = SandboxShell(vfs)
+    assert shell.exec("ls /notes").stdout == "todo.txt"
+    assert shell.exec("rg 'VFS' /notes").stdout == "/notes/todo.txt:- build VFS"
+    assert shell.exec("rg nothing /notes").exit_code == 0
+    assert shell.exec("cd /notes\npwd").stdout == "/notes"
+    assert shell.exec("cat missing\npwd").exit_code == 1
+    assert shell.exec("ls /").stdout == "notes/"
+    assert vfs.tree("/") == "/\n└── notes/\n    └── todo.txt"
+    with pytest.raises(NodeNotFound):
+        vfs.read_file("/missing")
+    with pytest.raises(NodeExists):
+        vfs.mkdir("/notes")
+
+
+def test_providers() -> None:
+    vfs = VirtualFileSystem()
+    calls = []
+
+    def logs(context):  # type: ignore[no-untyped-def]
+        calls.append(str(context.path))
+        return {"latest.log": ProvidedNode.file(content_provider=lambda inner: f"at {inner.path}")}
+
+    vfs.mount_directory("/workspace/logs", logs)
+    assert calls == []
+    shell = SandboxShell(vfs)
+    assert shell.exec("cat /workspace/logs/latest.log").stdout == "at /workspace/logs/latest.log"
+    assert shell.exec("bash -c 'cat /workspace/logs/latest.log | wc -c'").stdout == "29\n"
+    assert calls == ["/workspace/logs"]
+
+    def broken(context):  # type: ignore[no-untyped-def]
+        raise ValueError("no database")
+
+    vfs.mount_file("/broken", broken)
+    with pytest.raises(ProviderError, match="no database"):
+        vfs.read_file("/broken")
+
+
+def test_policies_count_in_the_shell_in_bash_and_in_python() -> None:
+    vfs = VirtualFileSystem()
+    for name in ("public", "alice", "bob", "log"):
+        vfs.write_file(f"/blue/{name}", f"{name}\n")
+    vfs.set_policy("/blue/alice", NodePolicy(classification="private", principals={"alice"}))
+    vfs.set_policy("/blue/bob", NodePolicy(visibility="private", principals={"bob"}))
+    vfs.set_policy("/blue/log", NodePolicy(append_only=True))
+    vfs.set_policy("/blue/public", NodePolicy(writable=False))
+    shell = SandboxShell(vfs, view=VisibilityView(classifications={"public"}, principals={"bob"}))
+    assert shell.exec("ls /blue").stdout == "bob  log  public"
+    assert "hidden" in shell.exec("cat /blue/alice").stderr
+    assert shell.exec("bash -c 'ls /blue; cat /blue/alice'").stdout == "bob\nlog\npublic\n"
+    assert shell.exec("""python -c "print([entry.name for entry in vfs.ls('/blue')])" """).stdout == "['bob', 'log', 'public']\n"
+    assert shell.exec("find / -name alice").stdout == ""
+    shell.exec("bash -c 'echo x > /blue/log; echo more >> /blue/log; echo x > /blue/public; rm -f /blue/log'")
+    assert (vfs.read_file("/blue/log"), vfs.read_file("/blue/public")) == ("log\nmore\n", "public\n")
+    for change in (lambda: vfs.write_file("/blue/log", "x"), lambda: vfs.remove("/blue/public")):
+        with pytest.raises(InvalidOperation):
+            change()
+    # Policies are per node, and a node that names principals is hidden from everybody else.
+    assert not VisibilityView().allows(NodePolicy(principals={"alice"}))
+
+
+def test_hooks_and_versions_count_what_commands_write() -> None:
+    vfs = VirtualFileSystem()
+    events: "list[WriteEvent]" = []
+    inbox = InboxRecorder()
+    vfs.register_write_hook("/blue/work", events.append)
+    inbox.attach(vfs, "/blue/work")
+    vfs.write_file("/blue/work/note.md", "draft")
+    vfs.write_file("/blue/work/note.md", "final", expected_version=1)
+    vfs.write_file("/elsewhere", "x")
+    SandboxShell(vfs).exec("bash -c 'echo more >> /blue/work/note.md'")
+    assert [(event.version, event.content) for event in events] == [(1, "draft"), (2, "final"), (3, "finalmore\n")]
+    with pytest.raises(InvalidOperation):
+        vfs.write_file("/blue/work/note.md", "late", expected_version=2)
+    SandboxShell(vfs).exec("bash -c 'rm /blue/work/note.md'")
+    assert [event["event"] for event in inbox.events] == ["create", "update", "update", "delete"]
+
+
+def test_stores_snapshots_and_exports(tmp_path: Path) -> None:
+    adapter = MemoryStorageAdapter(initial={"a.txt": "seed"})
+    vfs = VirtualFileSystem()
+    vfs.mount_storage("/data", adapter)
+    vfs.write_file("/data/a.txt", "update")
+    assert adapter.read("a.txt").content == "update"
+    snapshot = vfs.snapshot()
+    vfs.write_file("/data/b.txt", "new")
+    vfs.remove("/data/a.txt")
+    assert set(adapter.list()) == {"b.txt"}
+    vfs.restore(snapshot)
+    assert vfs.read_file("/data/a.txt") == "update" and not vfs.exists("/data/b.txt")
+    vfs.export_to_path(tmp_path / "out", source="/data")
+    assert (tmp_path / "out" / "a.txt").read_text() == "update"
+    with vfs.materialize("/data") as root:
+        assert (root / "a.txt").is_file()
+    assert not root.exists()
+
+
+def test_the_shell_of_an_agent_and_python() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/big.txt", "0123456789")
+    shell = SandboxShell(vfs, allowed_commands={"ls", "cat"}, max_output_bytes=5)
+    assert shell.exec("cat /big.txt").stderr == "Output limit (5 bytes) exceeded"
+    for line in ("host ls", "bash -c ls", "id", "python -c 1"):
+        assert shell.exec(line).exit_code == 1 and "disabled" in shell.exec(line).stderr
+    assert SandboxShell(vfs, host_fallback=False).exec("id").exit_code == 127
+    executor = PythonExecutor(vfs, globals_template={"factor": 6})
+    result = executor.run("answer = factor * 7\nvfs.write_file('/out/a', str(answer))\nprint('hi')")
+    assert (result.stdout, result.globals["answer"], vfs.read_file("/out/a")) == ("hi\n", 42, "42")
+    with pytest.raises(InvalidOperation, match="NameError"):
+        executor.run("print(answer)")
+    # It runs in the sandbox, not in this process.
+    assert executor.run("import os\nprint(os.path.exists('/root'), os.uname().machine)").stdout == "False wasm32\n"
