@@ -8,6 +8,7 @@ mod growth;
 mod guests;
 mod hostile_files;
 mod isolation;
+mod skills;
 mod soak;
 
 use std::sync::OnceLock;
