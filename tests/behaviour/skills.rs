@@ -450,3 +450,32 @@ fn runs_beside_each_other_do_not_meet() {
     let outputs: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect();
     assert_eq!(outputs, (0..8).map(|number| number.to_string()).collect::<Vec<_>>());
 }
+
+#[test]
+fn requirements_choose_the_python_and_what_cannot_be_had_is_refused_at_the_push() {
+    let skills = skills();
+    let comment = push(&skills, "comment", "", &[("main.py", "print(1)"), ("requirements.txt", "# nothing\n")]);
+    assert_eq!(comment.notes, Vec::<String>::new());
+    assert_eq!(skills.run(Request::new("comment")).unwrap().logs, "1\n");
+    let is_installed = host().guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
+    let files = [("main.py", "import numpy\nprint(numpy.arange(4).sum())"), ("requirements.txt", "numpy>=2\n")];
+    let scientific = push(&skills, "scientific", "", &files);
+    if is_installed {
+        assert_eq!(skills.run(Request::new("scientific")).unwrap().logs, "6\n");
+    } else {
+        assert!(scientific.notes[0].contains("sandlite guests add python-sci"), "{scientific:?}");
+        let error = skills.run(Request::new("scientific")).unwrap_err();
+        assert!(error.hint().unwrap().contains("guests add python-sci"), "{error}");
+    }
+    let needy = package("needy", "", &[("main.py", ""), ("requirements.txt", "six==1.17.0\n")]);
+    assert!(matches!(skills.push(&needy, Needs::default()), Err(Error::Requirements { .. })), "there is no pip");
+    let mut asked = Vec::new();
+    let mut pip = |words: &[String]| {
+        asked.push(words.join(" "));
+        Ok(Err("ERROR: No matching distribution found for six==1.17.0".to_owned()))
+    };
+    let refused = skills.push(&needy, Needs { pip: Some(&mut pip), ..Needs::default() }).unwrap_err();
+    assert!(refused.to_string().contains("`six==1.17.0`"), "{refused}");
+    assert!(asked[0].contains("six==1.17.0"), "{asked:?}");
+    assert!(!skills.catalog().contains("needy").unwrap());
+}

@@ -11,6 +11,7 @@ mod guests;
 mod hostile_files;
 mod hostile_repositories;
 mod isolation;
+mod skills;
 mod soak;
 
 use std::sync::OnceLock;

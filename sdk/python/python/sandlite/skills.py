@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, TypeVar, Union
 
 from . import _native
 from ._calls import Call, Content, LimitsLike, Mount, _limits, content
@@ -249,7 +249,7 @@ class Skills:
         >>> skills.push({"SKILL.md": "---\\nname: a\\ndescription: Does nothing.\\n---\\n"}).version
         '1.0.0'
         """
-        files: "list[tuple[str, bytes]]" = []
+        files: "List[tuple[str, bytes]]" = []
         path: Optional[str] = None
         if isinstance(source, Mapping):
             files = [(name, content(value)) for name, value in source.items()]
@@ -258,13 +258,13 @@ class Skills:
         links = [str(link) for link in _paths(find_links)]
         return PushedSkill(**json.loads(self._native.push(path, files, replace, (links, offline), _run_pip)))
 
-    def list(self, search: Optional[str] = None) -> "list[SkillInfo]":
+    def list(self, search: Optional[str] = None) -> "List[SkillInfo]":
         """Returns the skills by name; with ``search`` those whose name or description contains a text.
 
         >>> [skill.name for skill in skills.list()]
         ['double']
         """
-        found: "list[SkillInfo]" = []
+        found: "List[SkillInfo]" = []
         after: Optional[str] = None
         while True:
             data = self._act("list_skills", search=search, after=after)
@@ -283,13 +283,13 @@ class Skills:
         loaded: "dict[str, Any]" = self._act("load_skill", name=name, file=file)
         return loaded
 
-    def versions(self, name: str) -> "list[dict[str, Any]]":
+    def versions(self, name: str) -> "List[dict[str, Any]]":
         """Returns the versions of a skill, newest first.
 
         >>> [(one["version"], one["active"]) for one in skills.versions("double")]
         [('1.0.0', True)]
         """
-        versions: "list[dict[str, Any]]" = self._act("skill_versions", name=name)["versions"]
+        versions: "List[dict[str, Any]]" = self._act("skill_versions", name=name)["versions"]
         return versions
 
     def diff(self, name: str, old: str, new: Optional[str] = None) -> "dict[str, Any]":
@@ -308,14 +308,14 @@ class Skills:
         """
         self._act("activate_skill", name=name, version=version)
 
-    def delete(self, name: str, version: Optional[str] = None) -> "list[str]":
+    def delete(self, name: str, version: Optional[str] = None) -> "List[str]":
         """Deletes a version, or the skill with all its versions, and returns the versions that were deleted.
 
         >>> skills.delete("double")
         ['1.0.0']
         """
         reference = name if version is None else f"{name}@{version}"
-        deleted: "list[str]" = self._act("delete_skill", name=reference)["deleted"]
+        deleted: "List[str]" = self._act("delete_skill", name=reference)["deleted"]
         return deleted
 
     def run(
@@ -378,7 +378,7 @@ class Skills:
         given = [(path, content(value)) for path, value in (files or {}).items()]
         return Call(lambda done: self._native.run(reference, options, given, done), lambda answer: _result(answer, check))
 
-    def tools(self, prefix: str = "skill_") -> "list[SkillTool]":
+    def tools(self, prefix: str = "skill_") -> "List[SkillTool]":
         """Returns each skill that can be run as a tool: name, description, schema of the arguments, and a call.
 
         >>> [(tool.name, tool.skill) for tool in skills.tools()]
