@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Limits, Mount, Sandbox};
+use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Keep, Limits, Mount, Sandbox};
 
 use super::sandbox;
 
@@ -444,4 +444,47 @@ fn a_commit_under_an_overlay_is_changed_in_the_sandbox_alone() {
     }
     let opened = Sandbox::builder().host(super::host()).mount(Mount::git(format!("{}@nobody", path.display()), "/src")).open();
     assert!(opened.err().unwrap().to_string().contains("unknown git reference `nobody`"));
+}
+
+#[test]
+fn what_was_pruned_is_one_commit() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    for number in 0..5 {
+        sandbox.bash(format!("echo {number} > /n{number}")).unwrap();
+    }
+    sandbox.versions().prune(&Keep { versions: Some(2), ..Keep::default() }).unwrap();
+    let path = directory.path().join("x.git");
+    let exported = export(&sandbox, &path, "/");
+    let oldest = sandbox.versions().log(None, None, None).unwrap().last().unwrap().version.number;
+    assert_eq!((exported.commits, exported.first_version), (2, oldest));
+    assert_eq!(git(&path, &["ls-tree", "--name-only", "main~1"]), "n0\nn1\nn2\nn3\n");
+    assert_eq!(git(&path, &["fsck", "--strict"]), "");
+}
+
+#[test]
+fn an_export_begins_where_another_program_wrote() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, path) = (directory.path().join("a.db"), directory.path().join("x.git"));
+    let open = || Sandbox::builder().host(super::host()).database(&database).open().unwrap();
+    open().bash("echo one > /note").unwrap();
+    let other = rusqlite::Connection::open(&database).unwrap();
+    other.execute("UPDATE fs_data SET data=CAST('two' || char(10) AS BLOB) WHERE length(data)=4", ()).unwrap();
+    drop(other);
+    let sandbox = open();
+    sandbox.bash("echo three > /note").unwrap();
+    let exported = export(&sandbox, &path, "/");
+    assert_eq!(exported.commits, 2);
+    assert_eq!(git(&path, &["show", "main:note"]), "three\n");
+    assert_eq!(git(&path, &["show", "main~1:note"]), "two\n");
+    assert!(git(&path, &["log", "-1", "--format=%s", "main~1"]).starts_with("Changes by another program"));
+}
+
+#[test]
+fn an_export_of_a_past_version_ends_there() {
+    let (sandbox, directory) = (changed(), tempfile::tempdir().unwrap());
+    let (part, whole) = (directory.path().join("part.git"), directory.path().join("whole.git"));
+    export(&sandbox, &whole, "/src");
+    let exported = export(&sandbox.at("HEAD~2").unwrap(), &part, "/src");
+    assert_eq!(exported.commits, 7);
+    assert_eq!(git(&whole, &["rev-parse", "main~1"]).trim(), exported.head);
 }

@@ -65,6 +65,9 @@ enum Change<'a> {
     Put { path: &'a str, entry: &'a TreeEntry, before: Option<&'a TreeEntry> },
 }
 
+/// Tags with the commits they lead to and their messages.
+type Tags = BTreeMap<String, (Id, Option<String>)>;
+
 type Take<'t> = dyn FnMut(Change<'_>) -> Result<(), Error> + 't;
 
 /// The trees of a repository, compared without what they have in common.
@@ -165,11 +168,12 @@ impl Versions<'_> {
         let repository = Repository::open_until(from, Bounds::default(), &|| cancel.is_killed())?;
         let head = repository.resolve(options.reference.as_deref().unwrap_or("HEAD"))?;
         let commits = history(&repository, head, options.depth, cancel)?;
+        let tags = repository.tags()?;
         let trees = Trees { repository: &repository, cancel };
         let size = self.check_import(&trees, &commits, &into)?;
         let before = self.newest()?;
         let (versions, made) = self.import_commits(&trees, &commits, &into).inspect_err(|_| self.take_back(before, &into))?;
-        let (checkpoints, skipped) = self.label(&repository, &made)?;
+        let (checkpoints, skipped) = self.label(tags, &made)?;
         Ok(GitImported {
             head: head.to_string(),
             commits: commits.len() as u64,
@@ -291,8 +295,7 @@ impl Versions<'_> {
     }
 
     // Makes checkpoints of the tags of imported commits.
-    fn label(&self, repository: &Repository, made: &HashMap<Id, i64>) -> Result<(Vec<String>, Vec<String>), Error> {
-        let tags = repository.tags().unwrap_or_default();
+    fn label(&self, tags: Tags, made: &HashMap<Id, i64>) -> Result<(Vec<String>, Vec<String>), Error> {
         let tags: Vec<_> = tags.into_iter().filter_map(|(name, (id, message))| Some((name, *made.get(&id)?, message))).collect();
         if tags.is_empty() {
             return Ok((Vec::new(), Vec::new()));
