@@ -9,6 +9,7 @@ mod guests;
 mod hostile_files;
 mod isolation;
 mod soak;
+mod sources;
 
 use std::sync::OnceLock;
 

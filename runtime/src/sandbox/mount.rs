@@ -198,7 +198,8 @@ impl Mount {
                 (Arc::new(directory), None)
             }
             What::Database(file) => {
-                let (base, version) = base::open(host, database, &file)?;
+                let (base, version) = base::open(host, database, &file)
+                    .map_err(|error| refused(Error::from(error).causes().join(": "), Some(DATABASE_HINT)))?;
                 let (version, pin) = base::pinned(database, &base, version.as_deref(), &path, overlay)?;
                 (Arc::new(DatabaseSource::new(base, version)), pin)
             }
@@ -214,6 +215,8 @@ impl Mount {
         Ok((MountPoint { source, path, overlay }, pin))
     }
 }
+
+const DATABASE_HINT: &str = "name a file that `sandlite --db FILE` opens";
 
 const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
 
