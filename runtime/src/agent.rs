@@ -106,7 +106,7 @@ impl Agent<'_> {
     ) -> Result<T, Error> {
         self.sandbox.recorder.read(Call::new(name, subject, parameters), || {
             self.sandbox
-                .now()?
+                .now_until(&self.cancel)?
                 .at_one_state(|view| work(&Bounded::new(view, self.deadline())).map_err(|error| view.explain(error)))
         })
     }

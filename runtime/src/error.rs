@@ -263,7 +263,9 @@ impl Error {
             Self::Conflicts { .. } => {
                 Some("nothing was changed; `--patch` prints the changes, to be merged by hand or with `git apply -3`".to_owned())
             }
-            Self::Conflict { .. } => Some("keep the sandbox's own with `ours`, or take the newer ones with `theirs`".to_owned()),
+            Self::Conflict { .. } => {
+                Some("`--ours` keeps the sandbox's own, `--theirs` takes the newer ones (`keep` in Python)".to_owned())
+            }
             Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
             Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),

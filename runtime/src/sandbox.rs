@@ -15,7 +15,6 @@ use std::sync::Arc;
 use presets::Limits;
 use sqlite_fs::{Database, Reader};
 
-use crate::Error;
 use crate::history::{self, HistoryFilter, LibraryCall, Ongoing, Recorder, Run};
 use crate::host::Host;
 use crate::process::Reaping;
@@ -23,6 +22,7 @@ use crate::run::{Command, Output, Variables};
 use crate::session::Interpreters;
 use crate::tools::{Tool, Tools};
 use crate::vfs::{Scope, View, is_generating};
+use crate::{Cancel, Error};
 
 pub(crate) use base::OVERLAYS;
 pub use builder::{Builder, Python};
@@ -93,6 +93,15 @@ impl Sandbox {
         match self.at {
             None => self.recorder.now(&self.scope),
             Some(version) => self.recorder.at(&self.scope, version),
+        }
+    }
+
+    /// The same for work that a cancel stops, waits for sources included.
+    pub(crate) fn now_until(&self, cancel: &Cancel) -> Result<View<Reader>, Error> {
+        let scope = self.scope.of_run(cancel);
+        match self.at {
+            None => self.recorder.now(&scope),
+            Some(version) => self.recorder.at(&scope, version),
         }
     }
 

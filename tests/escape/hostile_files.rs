@@ -1,4 +1,5 @@
-//! T-SNAP-01, T-SNAP-02, T-SNAP-03, T-SNAP-04: a database that somebody else made, opened with every verb of the command line.
+//! T-SNAP-01, T-SNAP-02, T-SNAP-03, T-SNAP-04, T-SRC-01: a database that somebody else made, opened with every verb of the command
+//! line, and as a base.
 //!
 //! Each case is a kind of lie and a verb, run as a process of its own: it ends in time and within its memory, prints and
 //! writes a bounded amount, does not crash, and leaves what is outside its directory as it was. Every lie meets two verbs
@@ -14,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use make::{Lie, lies};
-use run::{Seen, VERBS, Verb};
+use run::{BASES, Seen, VERBS, Verb};
 
 /// The program under attack: ours, or the one that `SANDLITE_ATTACKED` names.
 fn program() -> OsString {
@@ -61,10 +62,11 @@ fn cases<'a>(lies: &'a [Lie], wanted: &str) -> Vec<(&'a Lie, Vec<&'static Verb>)
     chosen
         .map(|(index, known)| {
             let some = (0..VERBS_PER_LIE).map(|step| &VERBS[(index * 7 + step * 17) % VERBS.len()]);
+            let every = || VERBS.iter().chain(BASES);
             let verbs = match (wanted.is_empty(), verb) {
-                (true, _) => some.collect(),
-                (false, "") => VERBS.iter().collect(),
-                (false, name) => VERBS.iter().filter(|verb| verb.name == name).collect(),
+                (true, _) => some.chain([&BASES[index % BASES.len()]]).collect(),
+                (false, "") => every().collect(),
+                (false, name) => every().filter(|verb| verb.name == name).collect(),
             };
             (known, verbs)
         })

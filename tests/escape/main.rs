@@ -13,6 +13,7 @@ mod hostile_repositories;
 mod isolation;
 mod skills;
 mod soak;
+mod sources;
 
 use std::sync::OnceLock;
 

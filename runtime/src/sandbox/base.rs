@@ -52,7 +52,7 @@ fn key(path: &str) -> &str {
 }
 
 /// Opens a database to be read, and says which version its name asks for. The sandbox's own is not opened twice.
-pub(super) fn open(host: &Host, own: &Database, file: &Path) -> Result<(Database, Option<String>), Error> {
+pub(super) fn open(host: &Host, own: &Database, file: &Path) -> Result<(Database, Option<String>), sqlite_fs::Error> {
     let (file, version) = split(file);
     let is_own = |own: &Path| own.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| own == file));
     if own.path().is_some_and(is_own) {

@@ -217,7 +217,8 @@ impl Mount {
                 (Arc::new(directory), None)
             }
             What::Database(file) => {
-                let (base, version) = base::open(host, database, &file)?;
+                let (base, version) = base::open(host, database, &file)
+                    .map_err(|error| refused(Error::from(error).causes().join(": "), Some(DATABASE_HINT)))?;
                 let (version, pin) = base::pinned(database, &base, version.as_deref(), &path, overlay)?;
                 (Arc::new(DatabaseSource::new(base, version)), pin)
             }
@@ -244,6 +245,7 @@ fn with_reference(repository: &Path) -> (&Path, &str) {
     let parts = repository.to_str().and_then(|text| text.rsplit_once('@')).filter(|_| !repository.exists());
     parts.map_or((repository, "HEAD"), |(path, reference)| (Path::new(path), reference))
 }
+const DATABASE_HINT: &str = "name a file that `sandlite --db FILE` opens";
 
 const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
 

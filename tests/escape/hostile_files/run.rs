@@ -90,6 +90,13 @@ pub const VERBS: &[Verb] = &[
     Verb { name: "mcp", args: &["mcp"], input: MCP },
 ];
 
+/// The same database as a base, under another sandbox: one of these for every lie.
+pub const BASES: &[Verb] = &[
+    verb("base-look", &["--db", "out", "bash", "--base", "x.db", "-c", LOOK]),
+    verb("base-change", &["--db", "out", "bash", "--base", "x.db", "-c", CHANGE]),
+    verb("base-mount", &["--db", "out", "python", "--mount", "db:x.db:/m", "-c", PYTHON]),
+];
+
 /// What must not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {
