@@ -250,7 +250,7 @@ fn collect(
 fn engine(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     let mut violations = Vec::new();
     for table in known::tables() {
-        if connection.table_exists(Some("main"), table)? {
+        if crate::rows::has_table(connection, table)? {
             let mut statement = connection.prepare(&format!("PRAGMA main.integrity_check({table})"))?;
             violations.extend(collect("page structure", statement.query([])?, |row| row.get(0))?);
         }
@@ -295,7 +295,7 @@ pub(crate) fn rules(connection: &Connection, chunk_bytes: usize, before_each: im
 fn has_tables_of(connection: &Connection, query: &str) -> rusqlite::Result<bool> {
     let tables = Table::ALL.map(Table::name).into_iter().chain(["sandlite_version", past::LABELS]);
     for table in tables.filter(|table| query.contains(table)) {
-        if !connection.table_exists(Some("main"), table)? {
+        if !crate::rows::has_table(connection, table)? {
             return Ok(false);
         }
     }

@@ -177,28 +177,34 @@ impl Database {
         self.shared.still_there()?;
         target.execute("ATTACH ?1 AS source", [self.shared.uri_for_reading()?])?;
         self.shared.still_there()?;
-        let format: i64 = target.query_row("PRAGMA source.user_version", [], |row| row.get(0))?;
-        let statements = match extent.compat {
-            Some(compat) => compat.rows(extent.export),
-            None if whiteout::exists(target, "source")? => {
-                format!("{} {HIDDEN} {}", whiteout::TABLE, rows(target, extent, format)?)
-            }
-            None => rows(target, extent, format)?,
-        };
-        let settings = match extent.compat {
-            None if settings::exists(target, "source")? => {
-                let past = if extent.past { "1" } else { "0" };
-                format!("{} {}", settings::TABLE, SETTINGS.replace("{past}", past))
-            }
-            _ => String::new(),
-        };
-        let copied = target.execute_batch(&format!("BEGIN; {statements} {settings} COMMIT;"));
+        let copied = copy_all(target, extent);
         if copied.is_err() && !target.is_autocommit() {
             target.execute_batch("ROLLBACK")?;
         }
         let detached = target.execute_batch("DETACH source");
         Ok(copied.and(detached)?)
     }
+}
+
+/// Copies every row in one transaction: which tables there are belongs to the state that is copied.
+fn copy_all(target: &Connection, extent: Extent) -> rusqlite::Result<()> {
+    target.execute_batch("BEGIN")?;
+    let format: i64 = target.query_row("PRAGMA source.user_version", [], |row| row.get(0))?;
+    let statements = match extent.compat {
+        Some(compat) => compat.rows(extent.export),
+        None if whiteout::exists(target, "source")? => {
+            format!("{} {HIDDEN} {}", whiteout::TABLE, rows(target, extent, format)?)
+        }
+        None => rows(target, extent, format)?,
+    };
+    let settings = match extent.compat {
+        None if settings::exists(target, "source")? => {
+            let past = if extent.past { "1" } else { "0" };
+            format!("{} {}", settings::TABLE, SETTINGS.replace("{past}", past))
+        }
+        _ => String::new(),
+    };
+    target.execute_batch(&format!("{statements} {settings} COMMIT;"))
 }
 
 /// The statements that copy every row of a file of some format into tables like ours.
@@ -213,8 +219,9 @@ fn rows(target: &Connection, Extent { export, past, .. }: Extent, format: i64) -
 /// The statements that copy versions with what they saved: those of the tables that the source has.
 fn past_rows(target: &Connection, export: Export) -> rusqlite::Result<String> {
     let mut statements = VERSIONS.to_owned();
+    let mut has = target.prepare("SELECT 1 FROM source.sqlite_schema WHERE type='table' AND name=?1")?;
     for table in Table::ALL.into_iter().map(Table::name).chain([past::LABELS]) {
-        if !target.table_exists(Some("source"), table)? {
+        if !has.exists([table])? {
             continue;
         }
         let is_key = table == Table::Key.name();

@@ -75,7 +75,7 @@ fn digest_past(connection: &Connection, words: &mut Words, secrets: bool) -> rus
     let saved = Table::ALL.into_iter().map(|table| (table.name(), table.columns()));
     for (table, columns) in [VERSIONS, LABELS].into_iter().chain(saved) {
         words.bytes(table.as_bytes());
-        if !connection.table_exists(None, table)? {
+        if !rows::has_table(connection, table)? {
             continue;
         }
         let filter = if table == Table::Key.name() && !secrets { NOT_SECRET } else { "" };
@@ -248,7 +248,7 @@ fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result
     const WHITEOUT: &[Column] = &[("fs_whiteout", "path")];
     for (table, columns, order) in [("sandlite_session", SESSION, "t.name, t.part"), ("fs_whiteout", WHITEOUT, "t.path")] {
         // A file may be older than the table, or never have been part of an overlay.
-        if connection.table_exists(None, table)? {
+        if rows::has_table(connection, table)? {
             let query = format!("SELECT t.rowid{} FROM {table} t ORDER BY {order}", selected("t", columns));
             digest_rows(connection, words, &query, [], columns)?;
         }

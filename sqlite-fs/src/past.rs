@@ -11,6 +11,7 @@ pub(crate) mod digest;
 pub(crate) mod remembered;
 pub(crate) mod save;
 mod versions;
+mod visit;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -237,6 +238,8 @@ pub(crate) struct Past {
     next: [Cell<i64>; 7],
     /// The inodes that were saved.
     inodes: RefCell<Vec<Ino>>,
+    /// The inodes that the other program changed, as a list of its version.
+    strangers: RefCell<Vec<u8>>,
     /// The tables that the file has; `None` where nobody has looked.
     tables: Cell<Option<Tables>>,
     /// The files of which chunks were saved, or were to be; `None` once they are too many to remember.
@@ -268,6 +271,7 @@ impl Past {
             is_overflowed: Cell::new(false),
             next: Default::default(),
             inodes: RefCell::default(),
+            strangers: RefCell::default(),
             tables: Cell::new(None),
             chunked: RefCell::new(Some(HashSet::new())),
         }
@@ -300,7 +304,10 @@ impl Past {
         }
         let head = match newest(connection)? {
             // What it wrote is a version of its own, stored with the next one.
-            Some(head) if self.is_visited.get() => versions::visited(connection, head)?,
+            Some(head) if self.is_visited.get() => {
+                self.strangers.replace(encode(visit::changed(connection, head.version)?));
+                versions::visited(connection, head)?
+            }
             Some(head) => head,
             None => versions::begin(connection)?,
         };

@@ -25,4 +25,5 @@ CREATE TABLE IF NOT EXISTS sandlite_past_whiteout (id INTEGER PRIMARY KEY, state
   created_at INTEGER);
 CREATE INDEX IF NOT EXISTS idx_sandlite_past_whiteout ON sandlite_past_whiteout(path);
 -- What the digest of a version was made of, by inode: of the version that row 0 names (`docs/format.md`).
-CREATE TABLE IF NOT EXISTS sandlite_digest (ino INTEGER PRIMARY KEY, digest BLOB NOT NULL, parent INTEGER);
+CREATE TABLE IF NOT EXISTS sandlite_digest (ino INTEGER PRIMARY KEY, digest BLOB NOT NULL, parent INTEGER, mode INTEGER NOT NULL,
+  attributes INTEGER NOT NULL);

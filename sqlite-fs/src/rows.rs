@@ -251,6 +251,12 @@ pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     })
 }
 
+/// Whether the file has a table. SQLite's own function for that looks at the schema as the connection last saw it, and misses
+/// a table that another one has created since.
+pub(crate) fn has_table(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM main.sqlite_schema WHERE type='table' AND name=?1")?.exists([table])
+}
+
 /// The largest inode number: what every SDK can hold in its number type.
 pub(crate) const INO_MAX: u64 = 1 << 53;
 

@@ -255,9 +255,25 @@ fn compare_versions(database: &Database, versions: &[(i64, Model)]) -> Result<()
     for (number, model) in versions.iter().map(|(number, model)| (*number, model)) {
         prop_assert_eq!(tree(database, number), model.tree(), "version {}", number);
     }
+    compare_digests(database, versions)?;
     if !listed.is_empty() {
         prop_assert_eq!(tree(database, 0).len(), 0);
     }
+    Ok(())
+}
+
+/// Two versions have one digest if and only if they have one tree, in whatever order the digests are computed.
+fn compare_digests(database: &Database, versions: &[(i64, Model)]) -> Result<(), TestCaseError> {
+    // From the middle on and back: from the base forward, and from the base back.
+    let (older, newer) = versions.split_at(versions.len() / 2);
+    let mut seen: BTreeMap<String, Vec<(String, u32, Vec<u8>)>> = BTreeMap::new();
+    for (number, model) in newer.iter().chain(older.iter().rev()) {
+        let digest = database.version_digest(*number, None).unwrap();
+        let tree: Vec<_> = model.tree().into_iter().map(|(path, (_, mode, _, content))| (path, mode, content)).collect();
+        prop_assert!(seen.iter().all(|(other, known)| (*other == digest) == (*known == tree)), "version {}", number);
+        seen.insert(digest, tree);
+    }
+    prop_assert_eq!(database.check().unwrap(), vec![]);
     Ok(())
 }
 

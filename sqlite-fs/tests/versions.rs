@@ -208,6 +208,14 @@ fn labels_are_unique_and_name_versions_that_exist() {
     transaction.commit().unwrap();
     let reader = database.reader().unwrap();
     assert_eq!(reader.versions(None, 1).unwrap()[0].labels, ["before the change"]);
+    // A reader from before there was any label finds it, too.
+    let dir = tempfile::tempdir().unwrap();
+    let file = Database::options().path(dir.path().join("a.db")).open().unwrap();
+    let number = write(&file, "/a", "x");
+    let early = file.reader().unwrap();
+    assert_eq!(early.labels().unwrap(), []);
+    commit(&file, |transaction| transaction.label("here", number, None).unwrap());
+    assert_eq!((early.labels().unwrap().len(), early.version(number).unwrap().labels), (1, vec!["here".to_owned()]));
     assert_eq!(reader.labels().unwrap()[0].message.as_deref(), Some("why"));
 }
 
@@ -364,6 +372,78 @@ fn what_another_program_changed_is_a_version_and_what_was_there_is_unknown() {
     assert_eq!(database.reader_at(version).unwrap().fs().read("/theirs").unwrap_err().fs_error(), Some(FsError::Unknown));
     assert_eq!(text(&database.reader_at(last).unwrap(), "/theirs").as_deref(), Some("ours again"));
     assert_eq!(database.check().unwrap(), []);
+}
+
+/// With digests of the newest version it is known what another program changed, and the rest can be read.
+#[test]
+fn only_what_another_program_changed_is_unknown() {
+    // While the file is closed, and while it is open.
+    for is_open in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let open = || Database::options().path(&path).open().unwrap();
+        let mut database = open();
+        let one = commit(&database, |transaction| {
+            let fs = transaction.fs();
+            for dir in ["/kept/sub", "/emptied", "/listed", "/moved"] {
+                fs.create_dir_all(dir).unwrap();
+            }
+            for path in ["/kept/a", "/kept/sub/b", "/content", "/quiet", "/emptied/gone", "/listed/x", "/mode", "/moved/m"] {
+                fs.write(path, path).unwrap();
+            }
+        });
+        let two = write(&database, "/kept/a", "second");
+        database.version_digest(two, None).unwrap();
+        if !is_open {
+            drop(database);
+            database = Database::options().open().unwrap();
+        }
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let of = |name: &str| format!("(SELECT ino FROM fs_dentry WHERE name='{name}')");
+        connection
+            .execute_batch(&format!(
+                "UPDATE fs_data SET data=CAST('CONTENT!' AS BLOB) WHERE ino={content};
+                 UPDATE fs_inode SET mtime=mtime+1 WHERE ino={content};
+                 UPDATE fs_data SET data=CAST('QUIET!' AS BLOB) WHERE ino={quiet};
+                 UPDATE fs_inode SET mode=33152 WHERE ino={mode};
+                 DELETE FROM fs_data WHERE ino={gone}; DELETE FROM fs_inode WHERE ino={gone};
+                 DELETE FROM fs_dentry WHERE name='gone';
+                 UPDATE fs_dentry SET parent_ino={listed} WHERE name='m';
+                 INSERT INTO fs_inode (mode, nlink, atime, mtime, ctime) VALUES (33188, 1, 0, 0, 0);
+                 INSERT INTO fs_dentry (name, parent_ino, ino) SELECT 'new', {listed}, max(ino) FROM fs_inode;",
+                content = of("content"),
+                quiet = of("quiet"),
+                mode = of("mode"),
+                gone = of("gone"),
+                listed = of("listed"),
+            ))
+            .unwrap();
+        drop(connection);
+        if !is_open {
+            database = open();
+        }
+        let last = write(&database, "/after", "x");
+        assert_eq!(last, two + 2);
+        assert_eq!(database.reader().unwrap().version(two + 1).unwrap().kind, VersionKind::Outside);
+        for version in [one, two] {
+            let reader = database.reader_at(version).unwrap();
+            let kept = if version == one { "/kept/a" } else { "second" };
+            assert_eq!(text(&reader, "/kept/a").as_deref(), Some(kept));
+            assert_eq!(text(&reader, "/kept/sub/b").as_deref(), Some("/kept/sub/b"));
+            assert_eq!(reader.fs().list("/").unwrap().len(), 7, "{is_open}");
+            for unknown in ["/content", "/quiet", "/mode", "/emptied/gone", "/listed/x", "/listed/new", "/moved/m"] {
+                let error = reader.fs().read(unknown).unwrap_err();
+                assert_eq!(error.fs_error(), Some(FsError::Unknown), "{unknown} in version {version}, {is_open}");
+            }
+            assert_eq!(reader.fs().list("/listed").unwrap_err().fs_error(), Some(FsError::Unknown));
+        }
+        let changed: Vec<String> = changes(&database, two, None).into_iter().map(|(path, _)| path).collect();
+        for path in ["/after", "/content", "/mode", "/quiet"] {
+            assert!(changed.contains(&path.to_owned()), "{path}: {changed:?}");
+        }
+        assert!(!changed.iter().any(|path| path.starts_with("/kept")), "{changed:?}");
+        assert_eq!(text(&database.reader_at(last).unwrap(), "/quiet").as_deref(), Some("QUIET!"));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
+use super::visit;
 use super::{ABSENT, NUMBER_BITS, ROW, Table, Tables, VERSION_MAX, first_id, inode_id};
 use crate::error::{Error, Fault, FsError, damaged};
 use crate::kv::{KeyPage, Value};
@@ -48,10 +49,13 @@ impl At {
         self.first
     }
 
-    /// Fails for what was not saved before another program could change it: a row of this version, or the present one.
-    fn refuse_unknown(&self, saved: Option<i64>) -> Result<(), Fault> {
+    /// Fails for what was not saved before another program could change it: a row of this version, or the present one. It is
+    /// about an inode or the entries of a directory, unless it is a key.
+    fn refuse_unknown(&self, connection: &Connection, of: Option<Ino>, saved: Option<i64>) -> Result<(), Fault> {
         match self.visited {
-            Some(visit) if saved.is_none_or(|version| version >= visit) => Err(FsError::Unknown.into()),
+            Some(visit) if saved.is_none_or(|version| version >= visit) => {
+                visit::refuse(connection, self.version, saved.unwrap_or(i64::MAX), of)
+            }
             _ => Ok(()),
         }
     }
@@ -59,7 +63,7 @@ impl At {
 
 /// Reads what is known of a version.
 pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
-    if !connection.table_exists(None, "sandlite_version")? {
+    if !rows::has_table(connection, "sandlite_version")? {
         return Err(Error::NoVersion { version, oldest: None, newest: None });
     }
     let found = connection
@@ -127,14 +131,14 @@ pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<
         )?;
         let mut found = statement.query([first, last])?;
         if let Some(row) = found.next()? {
-            at.refuse_unknown(Some(row.get::<_, i64>(13)? & VERSION_MAX))?;
+            at.refuse_unknown(connection, Some(ino), Some(row.get::<_, i64>(13)? & VERSION_MAX))?;
             return match state(row.get_ref(12)?)? {
                 ROW => Ok(Some(rows::stat(row, ino)?)),
                 _ => Ok(None),
             };
         }
     }
-    at.refuse_unknown(None)?;
+    at.refuse_unknown(connection, Some(ino), None)?;
     Ok(rows::inode(connection, ino)?)
 }
 
@@ -147,7 +151,7 @@ fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option
         )?;
         let mut found = statement.query(params![signed(dir), name, at.first])?;
         if let Some(row) = found.next()? {
-            at.refuse_unknown(Some(row.get::<_, i64>(2)? >> NUMBER_BITS))?;
+            at.refuse_unknown(connection, Some(dir), Some(row.get::<_, i64>(2)? >> NUMBER_BITS))?;
             if state(row.get_ref(0)?)? == ABSENT {
                 return Ok(None);
             }
@@ -156,7 +160,7 @@ fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option
             return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
         }
     }
-    at.refuse_unknown(None)?;
+    at.refuse_unknown(connection, Some(dir), None)?;
     let mut statement = connection.prepare_cached("SELECT id, ino FROM fs_dentry WHERE parent_ino=?1 AND name=?2 AND +id<?3")?;
     let mut found = statement.query(params![signed(dir), name, at.entries])?;
     match found.next()? {
@@ -208,7 +212,7 @@ pub(crate) fn entries(
     cookie: u64,
     limit: usize,
 ) -> Result<Vec<Entry>, Fault> {
-    at.refuse_unknown(None)?;
+    at.refuse_unknown(connection, Some(dir), None)?;
     let state: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     if listed.key != Some((dir, state)) {
         let has_saved = at.tables.has(Table::Dentry)
@@ -340,7 +344,7 @@ pub(crate) fn part(
 ) -> Result<Option<usize>, Fault> {
     let saved = if at.tables.has(Table::Data) { saved_part(connection, at, (ino, index), start, out)? } else { None };
     if saved.is_none() {
-        at.refuse_unknown(None)?;
+        at.refuse_unknown(connection, Some(ino), None)?;
         return Ok(rows::part(connection, ino, index, start, out)?);
     }
     Ok(saved)
@@ -364,7 +368,7 @@ fn saved_part(
     let mut found = statement.query(params![signed(ino), signed(index), at.first, SMALL_CHUNK])?;
     let Some(row) = found.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
-    at.refuse_unknown(Some(id >> NUMBER_BITS))?;
+    at.refuse_unknown(connection, Some(ino), Some(id >> NUMBER_BITS))?;
     if let ValueRef::Blob(data) = row.get_ref(1)? {
         rows::copy(data, start, out);
         return Ok(Some(data.len().saturating_sub(start).min(out.len())));
@@ -393,7 +397,7 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
             .optional()?,
         false => None,
     };
-    at.refuse_unknown(saved.as_ref().map(|(_, id)| id >> NUMBER_BITS))?;
+    at.refuse_unknown(connection, Some(ino), saved.as_ref().map(|(_, id)| id >> NUMBER_BITS))?;
     Ok(match saved {
         Some((target, _)) => Some(target),
         None => rows::target(connection, ino)?,
@@ -402,7 +406,7 @@ pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option
 
 pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<Value>, Fault> {
     if !at.tables.has(Table::Key) {
-        at.refuse_unknown(None)?;
+        at.refuse_unknown(connection, None, None)?;
         return Ok(crate::kv::get(connection, key)?);
     }
     let mut statement = connection.prepare_cached(
@@ -411,13 +415,13 @@ pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<V
     )?;
     let mut found = statement.query(params![key, at.first])?;
     if let Some(row) = found.next()? {
-        at.refuse_unknown(Some(row.get::<_, i64>(6)? >> NUMBER_BITS))?;
+        at.refuse_unknown(connection, None, Some(row.get::<_, i64>(6)? >> NUMBER_BITS))?;
         return match state(row.get_ref(5)?)? {
             ROW => Ok(Some(crate::kv::value(row)?)),
             _ => Ok(None),
         };
     }
-    at.refuse_unknown(None)?;
+    at.refuse_unknown(connection, None, None)?;
     Ok(crate::kv::get(connection, key)?)
 }
 
@@ -430,7 +434,7 @@ pub(crate) fn keys_after(
     most: usize,
     bytes: usize,
 ) -> Result<KeyPage, Fault> {
-    at.refuse_unknown(None)?;
+    at.refuse_unknown(connection, None, None)?;
     if !at.tables.has(Table::Key) {
         return Ok(crate::kv::keys_after(connection, prefix, after, most, bytes)?);
     }

@@ -68,21 +68,21 @@ impl Pair<'_> {
         let mut paths = BTreeSet::new();
         for (dir, name) in keys.iter().take(CHANGES_MAX) {
             for side in 0..2 {
-                if let Some(path) = self.path_of(side, *dir)? {
+                if let Some(path) = unless_unknown(self.path_of(side, *dir))?.flatten() {
                     paths.insert(join(&path, name));
                 }
             }
         }
         for ino in inodes.iter().take(CHANGES_MAX) {
             for side in 0..2 {
-                if let Some(path) = self.path_of_any(side, *ino)? {
+                // Another program may have changed it; then the other side tells where it is.
+                if let Some(path) = unless_unknown(self.path_of_any(side, *ino))?.flatten() {
                     paths.insert(path);
                 }
             }
         }
         for path in paths {
-            let (before, after) = (self.walk(0, &path)?, self.walk(1, &path)?);
-            self.compare_at(&path, before, after, 0)?;
+            self.compare_path(&path, 0)?;
         }
         Ok(is_complete)
     }
@@ -120,7 +120,8 @@ impl Pair<'_> {
         let mut found = statement.query([self.from.version, self.to.version])?;
         let mut inodes = BTreeSet::new();
         while let Some(row) = found.next()? {
-            inodes.extend(versions::list_of(row, 0)?);
+            // 0 begins the list of a visit.
+            inodes.extend(versions::list_of(row, 0)?.into_iter().filter(|ino| *ino > 0));
             if inodes.len() > CHANGES_MAX {
                 break;
             }
@@ -175,6 +176,16 @@ impl Pair<'_> {
         at::inode(self.connection, state, ino)
     }
 
+    /// Compares what is at a path. What another program changed before it was saved is another than it was.
+    fn compare_path(&mut self, path: &str, depth: u32) -> Result<(), Fault> {
+        let (before, after) = (unless_unknown(self.walk(0, path))?, unless_unknown(self.walk(1, path))?);
+        match (before, after) {
+            (Some(before), Some(after)) => self.compare_at(path, before, after, depth)?,
+            (before, after) => self.add(path, ChangeKind::Modified, before.flatten(), after.flatten()),
+        }
+        Ok(())
+    }
+
     fn compare_at(&mut self, path: &str, before: Option<Stat>, after: Option<Stat>, depth: u32) -> Result<(), Fault> {
         if depth > crate::Quota::DEPTH_MAX {
             return Err(damaged("a directory is below itself").into());
@@ -184,17 +195,14 @@ impl Pair<'_> {
             (None, Some(_)) => Some(ChangeKind::Created),
             (Some(_), None) => Some(ChangeKind::Deleted),
             (Some(a), Some(b)) if a.file_type() != b.file_type() => Some(ChangeKind::Modified),
-            (Some(a), Some(b)) if !self.is_same_content(a, b)? => Some(ChangeKind::Modified),
+            (Some(a), Some(b)) if unless_unknown(self.is_same_content(a, b))? != Some(true) => Some(ChangeKind::Modified),
             (Some(a), Some(b)) => {
                 let is_same = (a.mode, a.uid, a.gid) == (b.mode, b.uid, b.gid) && (a.is_dir() || a.mtime == b.mtime);
                 (!is_same).then_some(ChangeKind::Attributes)
             }
         };
         if let Some(kind) = kind {
-            let stat = after.as_ref().or(before.as_ref());
-            let size = after.as_ref().map_or(0, |stat| stat.size);
-            let change = Change { path: path.to_owned(), kind, file_type: stat.map(Stat::file_type), size };
-            self.changes.insert(path.to_owned(), change);
+            self.add(path, kind, before, after);
         }
         // Entries of a directory that came as a whole were not saved one by one.
         let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
@@ -202,16 +210,20 @@ impl Pair<'_> {
             let mut names = BTreeSet::new();
             for (side, stat) in [(0, &before), (1, &after)] {
                 if let Some(stat) = stat.as_ref().filter(|stat| stat.is_dir()) {
-                    names.extend(self.names(side, stat.ino)?);
+                    names.extend(unless_unknown(self.names(side, stat.ino))?.unwrap_or_default());
                 }
             }
             for name in names {
-                let path = join(path, &name);
-                let (before, after) = (self.walk(0, &path)?, self.walk(1, &path)?);
-                self.compare_at(&path, before, after, depth + 1)?;
+                self.compare_path(&join(path, &name), depth + 1)?;
             }
         }
         Ok(())
+    }
+
+    fn add(&mut self, path: &str, kind: ChangeKind, before: Option<Stat>, after: Option<Stat>) {
+        let file_type = after.as_ref().or(before.as_ref()).map(Stat::file_type);
+        let size = after.map_or(0, |stat| stat.size);
+        self.changes.insert(path.to_owned(), Change { path: path.to_owned(), kind, file_type, size });
     }
 
     fn names(&self, side: usize, dir: Ino) -> Result<Vec<String>, Fault> {
@@ -282,12 +294,12 @@ impl Pair<'_> {
         };
         let mut gone = HashMap::new();
         for path in paths(&ChangeKind::Deleted, &self.changes) {
-            if let Some(stat) = self.walk(0, &path)? {
+            if let Some(stat) = unless_unknown(self.walk(0, &path))?.flatten() {
                 gone.insert(stat.ino, path);
             }
         }
         for path in paths(&ChangeKind::Created, &self.changes) {
-            let Some(stat) = self.walk(1, &path)? else { continue };
+            let Some(stat) = unless_unknown(self.walk(1, &path))?.flatten() else { continue };
             let Some(from) = gone.remove(&stat.ino) else { continue };
             self.changes.remove(&from);
             if let Some(change) = self.changes.get_mut(&path) {
@@ -295,6 +307,15 @@ impl Pair<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// `None` for what another program changed before it was saved.
+fn unless_unknown<T>(result: Result<T, Fault>) -> Result<Option<T>, Fault> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Fault::Fs(FsError::Unknown)) => Ok(None),
+        Err(fault) => Err(fault),
     }
 }
 

@@ -29,25 +29,28 @@ pub(crate) const TABLE: &str = "sandlite_digest";
 /// The row of that table which names its version, in the column of parents.
 const VERSION_ROW: i64 = 0;
 /// Keeps these digests apart from any other use of the hash.
-const CONTEXT: &str = "sandlite 2026-11-18 tree";
+pub(super) const CONTEXT: &str = "sandlite 2026-11-18 tree";
 /// Bytes of a file that are hashed at a time.
 const STEP_BYTES: usize = 256 << 10;
 /// Entries of a directory that are listed at a time.
-const ENTRIES: usize = 1024;
+pub(super) const ENTRIES: usize = 1024;
 
-type Digest = [u8; blake3::OUT_LEN];
+pub(super) type Digest = [u8; blake3::OUT_LEN];
 
 /// What is known of one inode: its digest, and of a directory the one above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kept {
-    digest: Digest,
+pub(super) struct Kept {
+    pub(super) digest: Digest,
     parent: Option<Ino>,
+    pub(super) mode: u32,
+    /// What its attributes were, times included: they tell whether another program has touched it.
+    pub(super) attributes: i64,
 }
 
 /// The digests of a version's inodes, to begin with.
 #[derive(Default)]
-struct Base {
-    version: Option<i64>,
+pub(super) struct Base {
+    pub(super) version: Option<i64>,
     known: InoMap<Kept>,
     /// Whether the table has those that are not in memory.
     is_stored: bool,
@@ -55,8 +58,8 @@ struct Base {
 
 impl Base {
     /// What the file keeps.
-    fn stored(connection: &Connection) -> rusqlite::Result<Self> {
-        if !connection.table_exists(None, TABLE)? {
+    pub(super) fn stored(connection: &Connection) -> rusqlite::Result<Self> {
+        if !rows::has_table(connection, TABLE)? {
             return Ok(Self::default());
         }
         let version = connection
@@ -66,11 +69,11 @@ impl Base {
         Ok(Self { version, is_stored: version.is_some(), ..Self::default() })
     }
 
-    fn get(&self, connection: &Connection, ino: Ino) -> Result<Option<Kept>, Fault> {
+    pub(super) fn get(&self, connection: &Connection, ino: Ino) -> Result<Option<Kept>, Fault> {
         match self.known.get(&ino) {
             Some(kept) => Ok(Some(*kept)),
             None if self.is_stored => Ok(connection
-                .prepare_cached("SELECT digest, parent FROM sandlite_digest WHERE ino=?1")?
+                .prepare_cached("SELECT digest, parent, mode, attributes FROM sandlite_digest WHERE ino=?1")?
                 .query_row([signed(ino)], |row| kept(row, 0))
                 .optional()?),
             None => Ok(None),
@@ -78,7 +81,7 @@ impl Base {
     }
 }
 
-/// A digest with its parent in two columns.
+/// A digest with its parent, mode and attributes in four columns.
 fn kept(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Kept> {
     let bytes = row.get_ref(column)?.as_blob().ok().and_then(|bytes| Digest::try_from(bytes).ok());
     let digest = bytes.ok_or_else(|| damaged("a kept digest is invalid"))?;
@@ -86,7 +89,20 @@ fn kept(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Kept> {
         rusqlite::types::ValueRef::Null => None,
         _ => Some(rows::ino(row, column + 1)?),
     };
-    Ok(Kept { digest, parent })
+    let mode = rows::number(row, column + 2, "the mode of a kept digest")?;
+    let attributes = row.get_ref(column + 3)?.as_i64().map_err(|_| damaged("a kept digest has invalid attributes"))?;
+    Ok(Kept { digest, parent, mode, attributes })
+}
+
+/// The attributes of an inode as one number. That of the last access is left out: it changes without a version.
+pub(super) fn attributes(stat: &Stat) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    for number in [u64::from(stat.mode), u64::from(stat.nlink), u64::from(stat.uid), u64::from(stat.gid), stat.size] {
+        hasher.update(&number.to_le_bytes());
+    }
+    hasher.update(&stat.mtime.to_le_bytes()).update(&stat.ctime.to_le_bytes());
+    let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
+    i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The inodes that differ between two versions, and inodes that were created since may be missing from it; `None` if nobody
@@ -227,7 +243,9 @@ impl Computing<'_> {
             put(&mut hasher, &entry.name, stat.mode, &digest);
         }
         let digest = *hasher.finalize().as_bytes();
-        self.computed.insert(dir, Kept { digest, parent: Some(parent) });
+        let stat = self.reader.stat(dir)?;
+        let (mode, attributes) = (stat.mode, attributes(&stat));
+        self.computed.insert(dir, Kept { digest, parent: Some(parent), mode, attributes });
         Ok(digest)
     }
 
@@ -242,7 +260,7 @@ impl Computing<'_> {
             // The mode tells what it is, and there is nothing in it.
             FileType::Fifo | FileType::Device => Digest::default(),
         };
-        self.computed.insert(stat.ino, Kept { digest, parent: None });
+        self.computed.insert(stat.ino, Kept { digest, parent: None, mode: stat.mode, attributes: attributes(stat) });
         Ok(digest)
     }
 
@@ -272,7 +290,7 @@ impl Computing<'_> {
 }
 
 /// One entry of a directory.
-fn put(hasher: &mut blake3::Hasher, name: &str, mode: u32, digest: &Digest) {
+pub(super) fn put(hasher: &mut blake3::Hasher, name: &str, mode: u32, digest: &Digest) {
     hasher.update(&(name.len() as u64).to_le_bytes());
     hasher.update(name.as_bytes());
     hasher.update(&mode.to_le_bytes());
@@ -386,7 +404,8 @@ impl Base {
 
     /// Inodes of which the table has another digest than these.
     fn differences(&self, connection: &Connection) -> Result<Vec<String>, Fault> {
-        let mut statement = connection.prepare("SELECT ino, digest, parent FROM sandlite_digest WHERE ino<>?1")?;
+        let mut statement =
+            connection.prepare("SELECT ino, digest, parent, mode, attributes FROM sandlite_digest WHERE ino<>?1")?;
         let mut found = statement.query([VERSION_ROW])?;
         let mut wrong = Vec::new();
         while let Some(row) = found.next()? {
@@ -401,7 +420,7 @@ impl Base {
 
 /// The versions with a digest, and the one whose inodes have some, oldest first.
 fn stored_digests(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
-    if !connection.table_exists(None, "sandlite_version")? {
+    if !rows::has_table(connection, "sandlite_version")? {
         return Ok(Vec::new());
     }
     let mut statement = connection.prepare_cached("SELECT id FROM sandlite_version WHERE digest NOT NULL ORDER BY id")?;
@@ -431,18 +450,19 @@ fn write(connection: &Connection, version: i64, computed: &Computed) -> rusqlite
             }
         }
     }
-    let mut insert =
-        connection.prepare_cached("INSERT OR REPLACE INTO sandlite_digest (ino, digest, parent) VALUES (?1, ?2, ?3)")?;
-    for (ino, Kept { digest, parent }) in &computed.inodes {
-        insert.execute(params![signed(*ino), digest.as_slice(), parent.map(signed)])?;
+    let mut insert = connection.prepare_cached(
+        "INSERT OR REPLACE INTO sandlite_digest (ino, digest, parent, mode, attributes) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for (ino, Kept { digest, parent, mode, attributes }) in &computed.inodes {
+        insert.execute(params![signed(*ino), digest.as_slice(), parent.map(signed), mode, attributes])?;
     }
-    insert.execute(params![VERSION_ROW, computed.tree.as_slice(), version])?;
+    insert.execute(params![VERSION_ROW, computed.tree.as_slice(), version, 0, 0])?;
     Ok(())
 }
 
 /// Removes the digests of single inodes: their version is gone.
 pub(crate) fn forget(connection: &Connection) -> rusqlite::Result<()> {
-    if connection.table_exists(None, TABLE)? {
+    if rows::has_table(connection, TABLE)? {
         connection.execute("DELETE FROM sandlite_digest", [])?;
     }
     Ok(())

@@ -103,7 +103,10 @@ pub(super) fn visited(connection: &Connection, head: Head) -> rusqlite::Result<H
 /// Stores that another program wrote to a file while it was closed.
 pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     match super::newest(connection)? {
-        Some(head) => insert(connection, visited(connection, head)?, now, None, &[]),
+        Some(head) => {
+            let changed = super::encode(super::visit::changed(connection, head.version)?);
+            insert(connection, visited(connection, head)?, now, None, &changed)
+        }
         None => Ok(()),
     }
 }
@@ -181,7 +184,7 @@ fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> 
 
 /// Removes the names of versions below one.
 fn remove_labels(connection: &Connection, below: i64) -> rusqlite::Result<()> {
-    if connection.table_exists(None, LABELS)? {
+    if rows::has_table(connection, LABELS)? {
         connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([below])?;
     }
     Ok(())
@@ -206,7 +209,7 @@ impl Store {
             is_stored: true,
         };
         if !head.is_stored && head.outside == head.version && head.version > 0 {
-            insert(&self.connection, head, self.now(), None, &[])?;
+            insert(&self.connection, head, self.now(), None, &self.past.strangers.take())?;
         } else if !head.is_stored {
             store_first(&self.connection, head)?;
         }
@@ -236,9 +239,13 @@ impl Store {
     /// Keeps the saved rows within their budget. The work for one commit is bounded: a file that has far more comes down over
     /// many commits.
     fn prune_to_budget(&mut self, newest: Head) -> Result<(), Fault> {
+        let allowed = self.past.allowed;
+        // All that was ever saved fits: nobody has to look how much of it is left.
+        if newest.total <= allowed {
+            return Ok(());
+        }
         let Some(oldest) = oldest(&self.connection)? else { return Ok(()) };
         let used = newest.total.saturating_sub(oldest.total);
-        let allowed = self.past.allowed;
         if used <= allowed {
             return Ok(());
         }
@@ -293,7 +300,7 @@ fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>)
 
 /// Bytes of saved rows.
 pub(crate) fn used(connection: &Connection) -> rusqlite::Result<u64> {
-    if !connection.table_exists(None, "sandlite_version")? {
+    if !rows::has_table(connection, "sandlite_version")? {
         return Ok(0);
     }
     let (Some(newest), Some(oldest)) = (super::newest(connection)?, oldest(connection)?) else { return Ok(0) };
@@ -326,7 +333,7 @@ fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
 
 /// Versions below a number, newest first.
 pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -> rusqlite::Result<Vec<Version>> {
-    if !connection.table_exists(None, "sandlite_version")? {
+    if !rows::has_table(connection, "sandlite_version")? {
         return Ok(Vec::new());
     }
     let mut statement = connection.prepare_cached(
@@ -337,7 +344,7 @@ pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -
     let found = statement.query_map([before.unwrap_or(i64::MAX), signed(limit as u64)], version)?;
     let mut versions: Vec<Version> = found.collect::<Result<_, _>>()?;
     if let (Some(last), Some(first)) = (versions.first().map(|v| v.number), versions.last().map(|v| v.number))
-        && connection.table_exists(None, LABELS)?
+        && rows::has_table(connection, LABELS)?
     {
         let mut names = connection
             .prepare_cached("SELECT name, version FROM sandlite_label WHERE version BETWEEN ?1 AND ?2 ORDER BY name")?;
@@ -353,7 +360,7 @@ pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -
 }
 
 fn labels(connection: &Connection) -> rusqlite::Result<Vec<Label>> {
-    if !connection.table_exists(None, LABELS)? {
+    if !rows::has_table(connection, LABELS)? {
         return Ok(Vec::new());
     }
     let mut statement =
@@ -381,7 +388,7 @@ impl Reader {
     /// The newest version that was committed at or before a time.
     pub fn version_at(&self, time: i64) -> Result<Option<Version>, Error> {
         let number = self.rows(|connection| {
-            if !connection.table_exists(None, "sandlite_version")? {
+            if !rows::has_table(connection, "sandlite_version")? {
                 return Ok(None);
             }
             let mut statement =
@@ -394,7 +401,7 @@ impl Reader {
     /// The version that a recorded call made.
     pub fn version_of(&self, call: i64) -> Result<Option<Version>, Error> {
         let number = self.rows(|connection| {
-            if !connection.table_exists(None, "sandlite_version")? {
+            if !rows::has_table(connection, "sandlite_version")? {
                 return Ok(None);
             }
             let mut statement =
@@ -452,7 +459,7 @@ impl Transaction {
     pub fn remove_label(&self, name: &str) -> Result<bool, Error> {
         self.with(|store| {
             Ok(store.run(|store| {
-                if !store.connection.table_exists(None, LABELS)? {
+                if !rows::has_table(&store.connection, LABELS)? {
                     return Ok(false);
                 }
                 Ok(store.connection.prepare_cached("DELETE FROM sandlite_label WHERE name=?1")?.execute([name])? > 0)
@@ -488,7 +495,7 @@ impl Store {
             if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
                 return Ok(Some(super::at::none(&store.connection, version)?));
             }
-            if !store.connection.table_exists(None, LABELS)? {
+            if !rows::has_table(&store.connection, LABELS)? {
                 store.connection.execute_batch(&super::making(LABELS))?;
             }
             if store.connection.prepare_cached("SELECT 1 FROM sandlite_label WHERE name=?1")?.exists([name])? {
@@ -527,7 +534,7 @@ fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Prun
     let (Some(newest), Some(oldest_before)) = (super::newest(connection)?, oldest(connection)?) else {
         return Ok(Pruned::default());
     };
-    let count = |table: &str| match connection.table_exists(None, table)? {
+    let count = |table: &str| match rows::has_table(connection, table)? {
         true => connection.query_row(&format!("SELECT coalesce(sum(1), 0) FROM {table}"), [], |row| rows::bytes(row, 0)),
         false => Ok(0),
     };
