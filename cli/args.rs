@@ -15,7 +15,7 @@ use runtime::{Preset, WallTime};
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use limits::Chosen;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
-pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo};
+pub(crate) use versions::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Log, Prune, Replay, Restore, Show, Undo};
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
 #[derive(Debug, Parser)]
@@ -112,6 +112,14 @@ pub(crate) enum Verb {
     Log(Log),
     /// Compare the files of two versions; exits with 1 if they differ
     Diff(Diff),
+    /// Show one run: its command, its output and what it changed
+    Show(Show),
+    /// Print the lines of a file with the runs that wrote them
+    Blame(Blame),
+    /// Find the run that broke something by trying a command at past versions
+    Bisect(Bisect),
+    /// Run recorded runs again and compare; exits with 1 at the first difference
+    Replay(Replay),
     /// Show what commands changed; exits with 1 if they changed something
     Changes(Changes),
     /// Apply what commands changed to a directory of this machine

@@ -65,5 +65,8 @@ pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,
 };
 pub use tools::{Tool, ToolContext, ToolPause};
-pub use versions::{Applied, AppliedFile, Apply, Comparison, Difference, DifferenceKind, LoggedVersion, Refusal, Versions};
+pub use versions::{
+    Applied, AppliedFile, Apply, BisectStep, Bisection, Blame, Comparison, Difference, DifferenceKind, LoggedVersion, Refusal,
+    ReplayDifference, Replayed, ShownRun, Verdict, Versions,
+};
 pub use vfs::TreeCopy;

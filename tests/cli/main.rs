@@ -27,7 +27,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { apply bash errors files history input kv limits machine mounts pip presets python sessions snapshots trouble versions }
+transcripts! { apply bash errors files history input inquiry kv limits machine mounts pip presets python sessions snapshots trouble versions }
 
 #[test]
 fn every_transcript_is_replayed() {

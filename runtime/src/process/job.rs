@@ -39,6 +39,8 @@ pub(crate) struct Job {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// Whether the run can be replayed.
+    pub(crate) is_recorded: bool,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
     /// The memories that their processes left.
@@ -62,6 +64,8 @@ pub(crate) struct Outside {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// Whether the run can be replayed: what tools said is then kept whole.
+    pub(crate) is_recorded: bool,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
     /// The memories that processes of the sandbox left.
@@ -136,7 +140,7 @@ impl Job {
         random: Random,
         outside: Outside,
     ) -> Arc<Self> {
-        let Outside { tools, run, session, reaping } = outside;
+        let Outside { tools, run, is_recorded, session, reaping } = outside;
         let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
@@ -146,6 +150,7 @@ impl Job {
             random,
             tools,
             run,
+            is_recorded,
             session,
             reaping,
             turns,

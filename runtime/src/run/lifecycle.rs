@@ -11,7 +11,7 @@ use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
-use super::{Command, ExitStatus, Output, Program, set_variable};
+use super::{Command, ExitStatus, Output, Program, Recording, set_variable};
 use crate::clock::{self, GuestClock};
 use crate::defaults::UMASK;
 use crate::history::{self, TURN};
@@ -86,6 +86,7 @@ impl Sandbox {
             return self.fork()?.run_with(command, start);
         }
         let limits = self.admit(&command)?;
+        let recording = if command.is_recorded { Some(Recording::of(self, &mut command, &limits)?) } else { None };
         let mut request = self.request(&command);
         check_length(&request, &limits)?;
         // Memory of the last command counts until it is gone.
@@ -94,12 +95,18 @@ impl Sandbox {
         // Its time begins with its turn.
         let meter = Meter::new(limits);
         self.recorder.write_waiting(&transaction)?;
-        let run = history::begin_command(&transaction, command.program.name(), &command.text, self.cwd_of(&command))?;
+        let (name, cwd) = (command.program.name(), self.cwd_of(&command));
+        let run = history::begin_command(&transaction, name, &command.text, cwd, recording.as_ref())?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let restarted = self.begin_python(&transaction, &command)?;
 
-        let outside =
-            Outside { tools: Arc::clone(&self.tools), run, session: session.clone(), reaping: Arc::clone(&self.reaping) };
+        let outside = Outside {
+            tools: Arc::clone(&self.tools),
+            run,
+            is_recorded: command.is_recorded,
+            session: session.clone(),
+            reaping: Arc::clone(&self.reaping),
+        };
         let mut ended = self.execute(&mut command, &request, meter, transaction, outside, start)?;
         (ended.output.run, ended.output.restarted) = (run, restarted);
         if command.rollback_on_failure && !ended.output.status.success() {
@@ -140,7 +147,7 @@ impl Sandbox {
         start: impl FnOnce(&Arc<Job>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Ended, Error> {
         let (clock, random) = match command.seed {
-            Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
+            Some(seed) => (GuestClock::fixed(command.clock.unwrap_or(DETERMINISTIC_START)), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
         };
         if let Some(clock) = clock.for_files() {
