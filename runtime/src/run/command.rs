@@ -181,8 +181,8 @@ impl Command {
     }
 
     /// Keeps everything that the command is given beside the files with its row of the history, so that
-    /// [`Versions::replay`](crate::Versions::replay) can run it again and compare. The run is [deterministic](Self::deterministic): its
-    /// clock begins now and stands still, and its seed is chosen if none is given. Standard input must be known before it begins, and
+    /// [`Versions::replay`](crate::Versions::replay) can run it again and compare. The run is [deterministic](Self::deterministic): without
+    /// a seed of its own it gets one, and its clock begins now. Standard input must be known before it begins, and
     /// nothing may be mounted.
     #[must_use]
     pub fn record(mut self) -> Self {

@@ -33,7 +33,7 @@ pub(super) const COMMIT_SLACK: Duration = Duration::from_millis(20);
 const TURN_STEP: Duration = Duration::from_millis(20);
 
 /// When deterministic runs take place: 2001-09-09 01:46:40 UTC, a moment everybody recognises.
-const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
+pub(super) const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
 
 /// A command that has ended, whose changes and row are not stored yet.
 struct Ended {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::command::Stdin;
+use super::lifecycle::DETERMINISTIC_START;
 use super::program::Code;
 use super::{Command, Program, Surroundings};
 use crate::random::Random;
@@ -99,8 +100,10 @@ impl Recording {
         };
         let mut random = [0; 8];
         Random::Machine.fill(&mut random).map_err(|_| refused("there are no random bytes for its seed"))?;
+        // A run with a seed of its own repeats from run to run; any other one has the present time.
+        let begins = if command.seed.is_some() { DETERMINISTIC_START } else { Duration::from_nanos(clock::unix_nanos()) };
         let seed = *command.seed.get_or_insert(u64::from_le_bytes(random) >> 12);
-        let clock_ns = u64::try_from(command.clock.get_or_insert(Duration::from_nanos(clock::unix_nanos())).as_nanos());
+        let clock_ns = u64::try_from(command.clock.get_or_insert(begins).as_nanos());
         let tool = |tool: &Tool| ToolDescription {
             name: tool.name().to_owned(),
             description: tool.description().to_owned(),
