@@ -51,7 +51,7 @@ STEPS = [
     ("write_file", {"path": "/b.txt", "content": "one\ntwo\n"}, None),
     ("blame", {"path": "/b.txt"}, None),
     ("bisect", {"good": "here", "command": "! test -e /b.txt"}, None),
-    ("bash", {"command": "echo $RANDOM > /random; cat /random", "record": True, "seed": 7}, None),
+    ("bash", {"command": "echo $RANDOM > /random; date; cat /random", "record": True, "seed": 7}, None),
     ("replay", {}, None),
     ("changes", {"since": "here"}, ["changes", "here"]),
     ("undo", {"dry_run": True}, None),
