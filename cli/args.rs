@@ -22,7 +22,7 @@ pub(crate) use limits::Chosen;
 pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
-pub(crate) use versions::{Apply, Changes, Checkpoint, Diff, Log, Prune, Restore, Undo, Update};
+pub(crate) use versions::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Log, Prune, Replay, Restore, Show, Undo, Update};
 pub(crate) use wasm::Wasm;
 
 /// The SQLite of sandboxes: one .db file is a whole small computer for an AI agent.
@@ -128,6 +128,14 @@ pub(crate) enum Verb {
     Log(Log),
     /// Compare the files of two versions; exits with 1 if they differ
     Diff(Diff),
+    /// Show one run: its command, its output and what it changed
+    Show(Show),
+    /// Print the lines of a file with the runs that wrote them
+    Blame(Blame),
+    /// Find the run that broke something by trying a command at past versions
+    Bisect(Bisect),
+    /// Run recorded runs again and compare; exits with 1 at the first difference
+    Replay(Replay),
     /// Show what commands changed; exits with 1 if they changed something
     Changes(Changes),
     /// Apply what commands changed to a directory of this machine

@@ -116,6 +116,12 @@ pub(crate) struct RunOptions {
     /// Make the run repeatable: fixed clock, random bytes from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) deterministic: Option<u64>,
+    /// Keep everything that the command is given, so that `sandlite replay` can run it again; its standard input is --stdin or empty
+    #[arg(long, conflicts_with = "mount")]
+    pub(crate) record: bool,
+    /// Fork the sandbox, or the version of --at, into FILE first and run there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) onto: Option<PathBuf>,
     /// Let the command control the terminal: colours, cursor, title
     #[arg(long)]
     pub(crate) raw: bool,

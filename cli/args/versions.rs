@@ -101,6 +101,56 @@ pub(crate) struct Apply {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = REFERENCES)]
+pub(crate) struct Show {
+    /// The run's number, or a version
+    #[arg(value_name = "RUN", default_value = "HEAD")]
+    pub(crate) run: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Blame {
+    /// The text file
+    pub(crate) path: String,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db bisect --good HEAD~40 -- make test
+  sandlite --db agent.db bisect --good start --bad 57 -- 'grep -q fine /state'
+
+The command runs in a throw-away copy of each version that is tried. Exit code 0: good, 125: skip this version,
+1 to 127: bad, 128 and more: stop searching.")]
+pub(crate) struct Bisect {
+    /// A version at which the command succeeds
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) good: String,
+    /// A later version at which it fails
+    #[arg(long, value_name = "VERSION", default_value = "HEAD")]
+    pub(crate) bad: String,
+    /// The command: one word is a command line, several are its words
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sandlite --db agent.db bash --record -c 'python3 build.py'    keep what the run is given
+  sandlite replay agent.db                                       run it again and compare
+
+Each run has the limits of --preset, whatever the recording says. Exit code 1: a run differs.")]
+pub(crate) struct Replay {
+    /// The sandbox's file, which is only read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The version to begin with [default: the state before the first recorded run]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Undo {
     /// How many changing runs to undo
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

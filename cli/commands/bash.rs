@@ -11,6 +11,7 @@ pub(crate) fn run(global: &Global, args: &Bash, printer: &Printer) -> anyhow::Re
     if args.command.is_none() && args.args.is_empty() && interactive::is_wanted(printer) {
         return interactive::run(global, &args.options, Tongue::Bash, printer);
     }
+    super::run::refuse_unknown_input(&args.options, args.command.is_none() && args.args.is_empty())?;
     let options = switches(args);
     let command = match &args.command {
         Some(text) if options.is_empty() => args.args.iter().fold(Command::bash(text), Command::arg),

@@ -16,6 +16,7 @@ pub(crate) fn run(global: &Global, args: &Python, printer: &Printer) -> anyhow::
         let hint = "`sandlite python` on a terminal remembers; from call to call, use files or `sandlite kv`";
         return Err(Hinted::error("a session keeps the state of bash; Python's ends with its process", hint));
     }
+    super::run::refuse_unknown_input(&args.options, is_bare || args.args.first().is_some_and(|first| first == "-"))?;
     let rest = args.args.iter().map(String::as_str);
     let unbuffered = args.unbuffered.then_some("-u").into_iter();
     let command = match (&args.command, &args.module) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use runtime::actions::Ran;
 use runtime::{Builder, Command, Output, Overrides, Sandbox, Stream};
 use serde_json::json;
@@ -10,14 +11,18 @@ use crate::args::{Global, RunOptions};
 use crate::exit::Code;
 use crate::input;
 use crate::interrupt::Interrupts;
-use crate::printer::Printer;
+use crate::printer::{Hinted, Printer};
 
 /// Runs a command and tells how it went.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
     let sandbox = super::at(global, with_places(super::builder(global, printer), options)?.open_for(&command)?)?;
+    let sandbox = match &options.onto {
+        Some(file) => onto(&sandbox, file)?,
+        None => sandbox,
+    };
     let code = run_in(&sandbox, &interrupts, options, command, printer)?;
-    close(sandbox, super::database(global).is_some());
+    close(sandbox, options.onto.is_some() || super::database(global).is_some());
     Ok(code)
 }
 
@@ -29,7 +34,13 @@ pub(crate) fn run_in(
     command: Command,
     printer: &Printer,
 ) -> anyhow::Result<Code> {
-    let mut command = input::feed(with_options(command, options), options.stdin.as_deref())?;
+    let command = with_options(command, options);
+    let mut command = match (options.record, &options.stdin) {
+        (false, file) => input::feed(command, file.as_deref())?,
+        (true, None) => command,
+        // What is recorded must be known before the command begins.
+        (true, Some(file)) => command.stdin(std::fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?),
+    };
     if !printer.is_json() {
         command = passed_on(command, options, printer);
     }
@@ -45,6 +56,23 @@ pub(crate) fn run_in(
         tell(&output, printer);
     }
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
+}
+
+/// Refuses to record a script that comes from our own standard input.
+pub(crate) fn refuse_unknown_input(options: &RunOptions, is_script: bool) -> anyhow::Result<()> {
+    if options.record && options.stdin.is_none() && is_script {
+        let hint = "name the command with `-c`, or the script with `--stdin FILE`";
+        return Err(Hinted::error("cannot record a script from standard input", hint));
+    }
+    Ok(())
+}
+
+// A new sandbox that continues from what this one shows.
+fn onto(sandbox: &Sandbox, file: &Path) -> anyhow::Result<Sandbox> {
+    if file.exists() {
+        return Err(Hinted::error(format!("`{}` exists", file.display()), "the result is a new sandbox: name a new file"));
+    }
+    Ok(sandbox.fork_to(file)?)
 }
 
 // The process is about to end, and the system takes memory back faster than we could: only a file needs to be closed.
@@ -138,6 +166,9 @@ pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Comman
     }
     if let Some(seed) = options.deterministic {
         command = command.deterministic(seed);
+    }
+    if options.record {
+        command = command.record();
     }
     command
 }

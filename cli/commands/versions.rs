@@ -1,13 +1,15 @@
-//! `sandlite log`, `diff`, `changes`, `apply`, `undo`, `restore`, `update`, `checkpoint`, `checkpoints` and `prune`: the actions of
-//! those names.
+//! `sandlite log`, `diff`, `show`, `blame`, `bisect`, `replay`, `changes`, `apply`, `undo`, `restore`, `update`, `checkpoint`,
+//! `checkpoints` and `prune`: the actions of those names.
 
 use runtime::actions::{self, Answer, Context};
 use runtime::{Comparison, Mount, Sandbox};
 use serde_json::{Value, json};
 
-use crate::args::{Apply, Changes, Checkpoint, Diff, Global, Log, Prune, Restore, Undo, Update};
+use crate::args::{
+    Apply, Bisect, Blame, Changes, Checkpoint, Diff, Global, Log, Prune, Replay, Restore, Show, Undo, Update,
+};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::printer::{Hinted, Printer};
 
 pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Result<Code> {
     let path = args.path.as_deref().map(super::fs::guest);
@@ -50,6 +52,32 @@ fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -
     if compared.differences.is_empty() { Code::Success } else { Code::Failure }
 }
 
+pub(crate) fn show_run(global: &Global, args: &Show, printer: &Printer) -> anyhow::Result<Code> {
+    act(&super::looking(global, printer)?, "show", json!({ "run": args.run }), printer)
+}
+
+pub(crate) fn blame(global: &Global, args: &Blame, printer: &Printer) -> anyhow::Result<Code> {
+    act(&super::looking(global, printer)?, "blame", json!({ "path": super::fs::guest(&args.path) }), printer)
+}
+
+pub(crate) fn bisect(global: &Global, args: &Bisect, printer: &Printer) -> anyhow::Result<Code> {
+    let command = match args.command.as_slice() {
+        [line] => line.clone(),
+        words => words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "),
+    };
+    let arguments = json!({ "good": args.good, "bad": args.bad, "command": command });
+    act(&super::looking(global, printer)?, "bisect", arguments, printer)
+}
+
+pub(crate) fn replay(global: &Global, args: &Replay, printer: &Printer) -> anyhow::Result<Code> {
+    if !args.file.exists() {
+        return Err(Hinted::error(format!("`{}` does not exist", args.file.display()), "name the file of a sandbox"));
+    }
+    let builder = global.preset.give(crate::engine::give(Sandbox::builder())).wait(global.wait.0);
+    let sandbox = builder.database(&args.file).read_only().open()?;
+    act(&sandbox, "replay", json!({ "from": args.from }), printer)
+}
+
 pub(crate) fn changes(global: &Global, args: &Changes, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = mounted(global, &args.mount, printer)?;
     let paths: Vec<String> = args.path.iter().map(|path| super::fs::guest(path)).collect();
@@ -75,7 +103,11 @@ pub(crate) fn apply(global: &Global, args: &Apply, printer: &Printer) -> anyhow:
     }
     let arguments = json!({ "directory": args.directory, "since": args.since, "path": path, "dry_run": args.dry_run });
     let action = actions::find("apply").ok_or_else(|| anyhow::anyhow!("unknown action `apply`"))?;
-    let answer = action.prepare(arguments)?.run(&Context::new(sandbox))?;
+    let answer = match action.prepare(arguments)?.run(&Context::new(sandbox)) {
+        // Conflicts are an answer, not a failure of ours.
+        Err(error @ runtime::Error::Conflicts { .. }) => return Ok(super::answered(Err(error.into()), printer)),
+        answer => answer?,
+    };
     print(&answer, printer);
     let has_conflicts = answer.data["conflicts"].as_array().is_some_and(|conflicts| !conflicts.is_empty());
     Ok(if has_conflicts { Code::Failure } else { Code::Success })

@@ -7,6 +7,7 @@ mod answer;
 mod events;
 mod files;
 mod history;
+mod inquiry;
 mod places;
 mod record;
 mod review;
@@ -31,6 +32,7 @@ use crate::{Cancel, Command, Error, Sandbox, Stream};
 pub use answer::{Answer, quoted, shortened};
 pub use events::{AcknowledgeEvents, Acknowledged, Events};
 pub use history::{History, HistoryRow, HistoryRows};
+pub use inquiry::{Bisect, Blame, Replay, Show};
 pub use places::{AppendFile, Appended, FileDescription, FileInfo, MadeDirectory, MakeDirectory, NewContent, WroteFiles};
 pub use record::{Record, Recorded};
 pub use review::{Apply, ListChanges};
@@ -330,6 +332,10 @@ static ACTIONS: &[Action] = &[
     Action::new::<Record>("record", "Record a step", RECORD, Changes, WriteValues).for_programs(),
     Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
     Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
+    Action::new::<Show>("show", "Show a run", SHOW, Reads, ReadHistory),
+    Action::new::<Blame>("blame", "Find who wrote each line", BLAME, Reads, ReadHistory),
+    Action::new::<Bisect>("bisect", "Find the run that broke it", BISECT, Reads, Execute),
+    Action::new::<Replay>("replay", "Replay recorded runs", REPLAY, Reads, Execute),
     Action::new::<ListChanges>("changes", "Review changes", CHANGES, Reads, ReadHistory),
     Action::new::<Apply>("apply", "Apply changes to a directory", APPLY, Changes, HostFiles).idempotent().for_programs(),
     Action::new::<Undo>("undo", "Undo runs", UNDO, Changes, WriteFiles),
@@ -349,6 +355,10 @@ const RECORD: &str = "Records a step of the program that uses the sandbox, such 
 const UPDATE: &str = "Moves an overlay over a database onto a newer version of it and keeps the sandbox's own changes. Paths that both sides changed are reported and nothing is changed, unless `keep` decides.";
 const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
 const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
+const SHOW: &str = "Shows one run whole: command, exit code, output, and what it changed as a patch.";
+const BLAME: &str = "Returns the lines of a text file, each with the run that wrote it.";
+const BISECT: &str = "Finds the run that broke something: tries a command at versions between a good one and a bad one, each in a copy that is thrown away.";
+const REPLAY: &str = "Runs every recorded run again in a copy that is thrown away, and compares exit code, output and files after each. Returns the first difference.";
 const CHANGES: &str =
     "Shows what was changed in the sandbox since a version; by default in its mounted directories, or since the first run.";
 const APPLY: &str = "Applies what was changed to a directory of this machine, all of it or nothing. Refuses files that were edited there meanwhile.";

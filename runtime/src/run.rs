@@ -9,6 +9,7 @@ mod output;
 #[cfg(test)]
 mod probes;
 mod program;
+mod recording;
 mod running;
 mod surroundings;
 
@@ -16,5 +17,6 @@ pub use child::{Child, ChildOutput, ChildStdin};
 pub use command::{Command, Stream};
 pub use output::{ExitStatus, Output, RESTARTED, Shown};
 pub(crate) use program::Program;
+pub(crate) use recording::{KEY as RECORD, Recording};
 pub use running::RunningFiles;
 pub(crate) use surroundings::{Surroundings, Variables, set_variable, surroundings};

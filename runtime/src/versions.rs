@@ -4,22 +4,32 @@
 //! (`compare.rs`, `patch.rs`), what of it goes to a host directory (`apply.rs`), commits of git (`git.rs`) and the other verbs.
 
 mod apply;
+mod bisect;
+mod blame;
 mod compare;
 mod events;
 mod git;
 mod patch;
 mod reference;
+mod replay;
 mod seen;
+mod show;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
 use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
+pub use bisect::{BisectStep, Bisection, Verdict};
+pub use blame::Blame;
 use compare::Where;
 pub use compare::{Comparison, Difference, DifferenceKind};
 pub use events::{Event, EventPage};
 pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
 pub(crate) use reference::resolve;
+pub use replay::{ReplayDifference, Replayed};
+pub use show::ShownRun;
 
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
@@ -54,6 +64,9 @@ pub struct LoggedVersion {
     /// The run, without its output; `None` if no run made it or its row is gone.
     pub run: Option<Run>,
 }
+
+/// Runs that are read together.
+const PAGE_OF_RUNS: usize = 256;
 
 /// Versions of a page when nobody says how many.
 const PAGE: usize = 20;
@@ -141,16 +154,16 @@ impl Versions<'_> {
             let Some(last) = page.last() else { break };
             before = Some(last.number);
             looked_at += page.len();
-            for version in page {
-                let run = version.call.map(|call| self.run(call)).transpose()?.flatten();
-                if run.is_none() && self.sandbox.scope.binding.is_partial() {
-                    continue;
-                }
-                if path.is_none_or(|path| run.as_ref().is_some_and(|run| changed(run, path))) && found.len() < limit {
-                    found.push(LoggedVersion { version, run });
-                }
-            }
+            let is_partial = self.sandbox.scope.binding.is_partial();
+            let wanted = |logged: &LoggedVersion| match (&logged.run, path) {
+                (Some(run), Some(path)) => changed(run, path),
+                (None, Some(_)) => false,
+                // A view sees the versions of its own runs.
+                (run, None) => run.is_some() || !is_partial,
+            };
+            found.extend(self.logged(page)?.into_iter().filter(wanted));
         }
+        found.truncate(limit);
         Ok(found)
     }
 
@@ -192,6 +205,27 @@ impl Versions<'_> {
         Ok(())
     }
 
+    // Versions with their runs. All runs of a page are read together: they are nearly always next to each other.
+    fn logged(&self, versions: Vec<Version>) -> Result<Vec<LoggedVersion>, Error> {
+        let calls: BTreeSet<i64> = versions.iter().filter_map(|version| version.call).collect();
+        let mut runs: HashMap<i64, Run> = HashMap::new();
+        let mut before = calls.last().map(|last| last.saturating_add(1));
+        while let (Some(until), Some(first)) = (before, calls.first()) {
+            // Not further than the next run that is wanted, however many others are between.
+            let span = usize::try_from(until.saturating_sub(*first)).unwrap_or(usize::MAX);
+            let filter = HistoryFilter { limit: span.min(PAGE_OF_RUNS), before, ..HistoryFilter::default() };
+            let page = history::list(&self.sandbox.database, &self.sandbox.scope.binding, &filter)?;
+            let last = page.last().map(|run| run.id);
+            runs.extend(page.into_iter().filter(|run| calls.contains(&run.id)).map(|run| (run.id, run)));
+            let rest = calls.range(..last.unwrap_or(i64::MIN)).next_back();
+            before = rest.map(|next| next.saturating_add(1));
+        }
+        Ok(versions
+            .into_iter()
+            .map(|version| LoggedVersion { run: version.call.and_then(|call| runs.remove(&call)), version })
+            .collect())
+    }
+
     fn run(&self, call: i64) -> Result<Option<Run>, Error> {
         let filter = HistoryFilter { limit: 1, before: call.checked_add(1), ..HistoryFilter::default() };
         let binding = &self.sandbox.scope.binding;
@@ -214,28 +248,14 @@ impl Versions<'_> {
     pub(crate) fn compare_until(&self, from: &str, to: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
-        let place = self.places(from.number, to.number)?;
-        compare::compare(self.view(&from)?, self.view(&to)?, paths, &place, &deadline)
+        let (old, new) = (self.view(&from)?, self.view(&to)?);
+        let place = self.places(&new, from.number, to.number)?;
+        compare::compare(old, new, paths, &place, &deadline)
     }
 
     // Where two versions can differ. What a mounted directory shows is not written down, so there every file is compared.
-    fn places(&self, one: i64, other: i64) -> Result<Where, Error> {
-        if !self.sandbox.scope.mounts.is_empty() {
-            return Ok(Where::Everywhere);
-        }
-        let (changes, is_complete) = self.sandbox.database.reader()?.changes(one.min(other), Some(one.max(other)))?;
-        if !is_complete {
-            return Ok(Where::Everywhere);
-        }
-        let mut places = std::collections::BTreeMap::new();
-        for change in changes {
-            let is_moved = matches!(change.kind, ChangeKind::Renamed { .. });
-            if let ChangeKind::Renamed { from } = change.kind {
-                places.insert(from, true);
-            }
-            *places.entry(change.path).or_insert(false) |= is_moved;
-        }
-        Ok(Where::At(places.into_iter().collect()))
+    fn places(&self, view: &View<Reader>, one: i64, other: i64) -> Result<Where, Error> {
+        if self.sandbox.scope.mounts.is_empty() { places_of(view.reader(), one, other) } else { Ok(Where::Everywhere) }
     }
 
     /// Names the newest version, or another one.
@@ -311,7 +331,7 @@ impl Versions<'_> {
             let view: &View<Transaction> = run.view()?;
             // The run itself has changed nothing yet.
             let newest = run.transaction()?.version().map_err(sqlite_fs::Error::from)?;
-            let place = self.places(version.number, newest)?;
+            let place = self.places(&then, version.number, newest)?;
             let done = compare::make_equal(view, &then, paths, &place, &deadline)?;
             if paths.is_empty() {
                 let database = &self.sandbox.database;
@@ -335,6 +355,23 @@ impl Versions<'_> {
             Ok((pruned, json!({ "versions": pruned.versions, "bytes": pruned.bytes, "oldest": pruned.oldest })))
         })
     }
+}
+
+// Where two versions of a database can differ.
+fn places_of(reader: &Reader, one: i64, other: i64) -> Result<Where, Error> {
+    let (changes, is_complete) = reader.changes(one.min(other), Some(one.max(other)))?;
+    if !is_complete {
+        return Ok(Where::Everywhere);
+    }
+    let mut places = BTreeMap::new();
+    for change in changes {
+        let is_moved = matches!(change.kind, ChangeKind::Renamed { .. });
+        if let ChangeKind::Renamed { from } = change.kind {
+            places.insert(from, true);
+        }
+        *places.entry(change.path).or_insert(false) |= is_moved;
+    }
+    Ok(Where::At(places.into_iter().collect()))
 }
 
 /// The moment so many seconds before now, in nanoseconds since 1970.

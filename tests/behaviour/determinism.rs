@@ -69,3 +69,16 @@ fn input_that_comes_while_it_runs_is_waited_for() {
     assert_eq!(sandbox().run(command).unwrap().stdout, b"LATE");
     writer.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_host_function_is_waited_for_while_other_processes_wait_too() {
+    let slow = runtime::Tool::new("slow", "Takes its time.", "{}", |_| {
+        std::thread::yield_now();
+        Ok("done".into())
+    });
+    let sandbox = runtime::Sandbox::builder().host(super::host()).tool(slow).open().unwrap();
+    for _ in 0..20 {
+        let output = sandbox.run(Command::bash("slow; slow | cat; x=$(slow); echo $x").deterministic(1)).unwrap();
+        assert_eq!(output.stdout, b"done\ndone\ndone\n");
+    }
+}

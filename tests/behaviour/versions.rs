@@ -204,6 +204,32 @@ fn equal_trees_have_equal_digests_and_check_verifies_them() {
 }
 
 #[test]
+fn a_version_is_that_of_the_run_that_changed_something_whatever_was_read_before() {
+    let tool = runtime::Tool::new("now", "The time.", "{}", |_| Ok("noon".into()));
+    let sandbox = Sandbox::builder().host(super::host()).tool(tool).open().unwrap();
+    sandbox.fs().write("/a", "1").unwrap();
+    // Rows of calls that only read wait for the next transaction.
+    sandbox.fs().read("/a").unwrap();
+    let run = sandbox.bash("now > /a").unwrap().run;
+    sandbox.fs().read("/a").unwrap();
+    sandbox.fs().write("/b", "2").unwrap();
+    let logged = sandbox.versions().log(None, None, Some(2)).unwrap();
+    let seen: Vec<_> = logged.iter().map(|one| one.run.as_ref().unwrap().command.as_str()).collect();
+    assert_eq!((seen, logged[1].version.call), (vec!["write_file /b", "now > /a"], Some(run)));
+}
+
+#[test]
+fn runs_with_the_same_seed_and_the_same_length_are_told_apart() {
+    let sandbox = sandbox();
+    for text in ["one", "two"] {
+        sandbox.run(Command::bash(format!("echo {text} > /note")).deterministic(7)).unwrap();
+    }
+    assert_eq!(sandbox.versions().compare("HEAD~1", "HEAD", &[]).unwrap().paths().collect::<Vec<_>>(), ["/note"]);
+    sandbox.versions().undo(1).unwrap();
+    assert_eq!(text(&sandbox, "/note"), "one\n");
+}
+
+#[test]
 fn pruned_versions_are_gone_and_the_others_are_as_they_were() {
     let sandbox = written(6);
     let pruned = sandbox.versions().prune(&Keep { versions: Some(3), ..Keep::default() }).unwrap();

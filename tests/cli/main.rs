@@ -28,8 +28,8 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply bash errors files git history input kv limits machine mounts pip policy presets programs python sessions skill snapshots trouble
-    versions
+    apply bash errors files git history input inquiry kv limits machine mounts pip policy presets programs python sessions skill snapshots
+    trouble versions
 }
 
 #[test]

@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Client, sandlite, text};
 
-const TOOLS: [&str; 25] = [
+const TOOLS: [&str; 30] = [
     "bash",
+    "bisect",
+    "blame",
+    "changes",
     "checkpoint",
     "delete_file",
     "diff",
@@ -29,7 +32,9 @@ const TOOLS: [&str; 25] = [
     "move_file",
     "python",
     "read_file",
+    "replay",
     "restore",
+    "show",
     "undo",
     "write_file",
 ];

@@ -233,7 +233,7 @@ impl HistoryRow {
         ROW + 2 * texts.into_iter().flatten().map(String::len).sum::<usize>() + changes
     }
 
-    fn render(&self) -> String {
+    pub(super) fn render(&self) -> String {
         let end = match (&self.limit, &self.error, self.exit_code) {
             (Some(limit), _, _) => limit.clone(),
             (_, Some(error), _) => error.clone(),

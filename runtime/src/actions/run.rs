@@ -64,6 +64,8 @@ pub struct RunOptions {
     pub session: Option<String>,
     /// Makes the run repeatable: the clock and random numbers depend on this number alone.
     pub seed: Option<u64>,
+    /// Keep everything that the command is given, so that `replay` can run it again and compare.
+    pub record: bool,
 }
 
 impl RunOptions {
@@ -93,6 +95,9 @@ impl RunOptions {
         }
         if let Some(seed) = self.seed {
             command = command.deterministic(seed);
+        }
+        if self.record {
+            command = command.record();
         }
         let mut output = match self.session {
             Some(name) => sandbox.session(name)?.run(command)?,

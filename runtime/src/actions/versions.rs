@@ -66,7 +66,7 @@ pub struct VersionRow {
 }
 
 impl VersionRow {
-    fn new(logged: LoggedVersion) -> Self {
+    pub(super) fn new(logged: LoggedVersion) -> Self {
         let made_by = logged.made_by();
         let LoggedVersion { version, run } = logged;
         let changes = run.as_ref().and_then(|run| run.changes.as_ref()).and_then(|changes| changes.as_array());

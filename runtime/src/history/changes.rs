@@ -1,7 +1,7 @@
 //! Which files a run changed, as the history keeps it.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlite_fs::path::Last;
 use sqlite_fs::{Change, ChangeKind, FileType, Reader, Transaction, Volume as _};
@@ -36,9 +36,13 @@ pub(crate) fn json(
         return Ok(None);
     }
     let before = recorder.now(scope).ok();
-    let touched = overlay.copied.iter().chain(&overlay.hidden).map(String::as_str).collect();
-    let bases = Bases { touched, before: before.as_ref() };
-    let bases: Vec<Option<i64>> = changes.iter().map(|change| bases.of(&change.path, until)).collect();
+    // A row shows nothing of the host but through a mount.
+    let with_mounts = before.as_ref().filter(|_| !scope.mounts.is_empty());
+    let bases: Vec<Option<i64>> = changes
+        .iter()
+        .enumerate()
+        .map(|(index, change)| with_mounts.filter(|_| index < BASES_MAX).and_then(|before| base(before, &change.path)))
+        .collect();
     let mut diffs = Diffs::new(before, view, until);
     let mut list: Vec<_> = changes
         .iter()
@@ -67,19 +71,14 @@ pub(crate) fn json(
 /// When the host file that a run changed in an overlay was itself changed last, in nanoseconds since 1970.
 pub(crate) const BASE: &str = "base_ctime";
 
-/// The host files that a run was the first to change or to hide.
-struct Bases<'a> {
-    touched: HashSet<&'a str>,
-    before: Option<&'a View<Reader>>,
-}
+/// Changes whose host files are looked for: some microseconds each.
+const BASES_MAX: usize = 10_000;
 
-impl Bases<'_> {
-    fn of(&self, path: &str, until: Instant) -> Option<i64> {
-        let before = self.before.filter(|_| self.touched.contains(path) && clock::now() < until)?;
-        let (node, kind) = before.find(ROOT_NODE, path, Last::NoFollow).ok()?;
-        let is_host = matches!(node, Node::Host(_)) && kind != FileType::Directory;
-        is_host.then(|| before.stat(node).ok().map(|stat| stat.ctime))?
-    }
+// The host file that a run was the first to change, to replace or to hide.
+fn base(before: &View<Reader>, path: &str) -> Option<i64> {
+    let (node, kind) = before.find(ROOT_NODE, path, Last::NoFollow).ok()?;
+    let is_host = matches!(node, Node::Host(_)) && kind != FileType::Directory;
+    is_host.then(|| before.stat(node).ok().map(|stat| stat.ctime))?
 }
 
 /// All that a run has changed so far, however much it is.

@@ -5,7 +5,7 @@ use sqlite_fs::{NewCall, Outcome, Transaction};
 
 use super::changes::{self, CHANGES_TIME, CHANGES_TIME_OVERDUE};
 use super::recorder::{Recorder, VIEW};
-use crate::run::{ExitStatus, Output};
+use crate::run::{ExitStatus, Output, RECORD, Recording};
 use crate::tools::{Failure, prefix};
 use crate::vfs::{Scope, View};
 use crate::{Error, LimitReached};
@@ -15,6 +15,8 @@ pub(super) const TOOL: &str = "tool";
 
 /// How much of a tool's arguments and of its result is kept.
 const TOOL_BYTES: usize = 8 << 10;
+/// The same for a recorded run, which needs all of it again.
+const RECORDED_TOOL_BYTES: usize = 1 << 20;
 
 /// Begins the row of a command and returns its number.
 pub(crate) fn begin_command(
@@ -22,11 +24,14 @@ pub(crate) fn begin_command(
     name: &str,
     text: &str,
     cwd: &str,
-    view: Option<Value>,
+    (view, recording): (Option<Value>, Option<&Recording>),
 ) -> Result<i64, Error> {
     let mut parameters = json!({ "command": text, "cwd": cwd });
     if let Some(view) = view {
         parameters[VIEW] = view;
+    }
+    if let Some(recording) = recording {
+        parameters[RECORD] = json!(recording);
     }
     let parameters = parameters.to_string();
     Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text, parent: None })?)
@@ -64,15 +69,24 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
 }
 
 /// Begins the row of a tool that a run calls and returns its number.
-pub(crate) fn begin_tool(transaction: &Transaction, run: i64, name: &str, arguments: &str) -> Result<i64, Error> {
-    let parameters = json!({ "tool": name, "arguments": kept(arguments), "parent": run }).to_string();
+pub(crate) fn begin_tool(
+    transaction: &Transaction,
+    (run, is_recorded): (i64, bool),
+    name: &str,
+    arguments: &str,
+) -> Result<i64, Error> {
+    let parameters = json!({ "tool": name, "arguments": kept(arguments, is_recorded), "parent": run }).to_string();
     let command = format!("tool {name} {}", prefix(arguments, TOOL_BYTES));
     Ok(transaction.calls().begin(&NewCall { name: TOOL, parameters: Some(&parameters), command: &command, parent: Some(run) })?)
 }
 
 /// Ends it with what the tool answered.
-pub(crate) fn finish_tool(transaction: &Transaction, id: i64, result: &Result<String, Failure>) -> Result<(), Error> {
-    let text = result.as_ref().ok().map(|text| kept(text).to_string());
+pub(crate) fn finish_tool(
+    transaction: &Transaction,
+    (id, is_recorded): (i64, bool),
+    result: &Result<String, Failure>,
+) -> Result<(), Error> {
+    let text = result.as_ref().ok().map(|text| kept(text, is_recorded).to_string());
     let error = result.as_ref().err().map(|failure| format!("{}: {}", failure.kind, failure.message));
     let outcome = Outcome { result: text.as_deref(), error: error.as_deref(), ..Outcome::default() };
     Ok(transaction.calls().finish(id, &outcome)?)
@@ -104,7 +118,8 @@ pub(crate) fn finish_own(transaction: &Transaction, id: i64, result: &Value, err
 }
 
 // JSON as it is, when it is short; else the beginning of its text.
-fn kept(text: &str) -> Value {
-    let short = Some(text).filter(|text| text.len() <= TOOL_BYTES);
-    short.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(prefix(text, TOOL_BYTES)))
+fn kept(text: &str, is_recorded: bool) -> Value {
+    let most = if is_recorded { RECORDED_TOOL_BYTES } else { TOOL_BYTES };
+    let short = Some(text).filter(|text| text.len() <= most);
+    short.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(prefix(text, most)))
 }

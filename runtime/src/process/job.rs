@@ -39,6 +39,8 @@ pub(crate) struct Job {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// Whether the run can be replayed.
+    pub(crate) is_recorded: bool,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
     /// Which files modules of the owner can reach.
@@ -64,6 +66,8 @@ pub(crate) struct Outside {
     pub(crate) tools: Arc<Tools>,
     /// The command's row in the history; 0 when it has none.
     pub(crate) run: i64,
+    /// Whether the run can be replayed: what tools said is then kept whole.
+    pub(crate) is_recorded: bool,
     /// The session it is a call of.
     pub(crate) session: Option<Arc<KeptState>>,
     /// The memories that processes of the sandbox left.
@@ -140,7 +144,7 @@ impl Job {
         random: Random,
         outside: Outside,
     ) -> Arc<Self> {
-        let Outside { tools, run, session, reaping, roots } = outside;
+        let Outside { tools, run, is_recorded, session, reaping, roots } = outside;
         let turns = matches!(clock, GuestClock::Fixed { .. }).then(Turns::default);
         Arc::new(Self {
             host,
@@ -150,6 +154,7 @@ impl Job {
             random,
             tools,
             run,
+            is_recorded,
             session,
             roots,
             reaping,

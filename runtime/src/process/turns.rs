@@ -57,7 +57,7 @@ impl Turns {
         if let Some(member) = self.lock().members.get_mut(&pid) {
             member.thread = Some(thread::current());
         }
-        self.wait(pid, clock::now());
+        self.wait(pid, clock::now(), true);
     }
 
     /// Gives the turn away until there is news, or until a moment; `has_done_something` is such news for others.
@@ -70,7 +70,8 @@ impl Turns {
         }
         round.pass_on(pid, clock);
         drop(round);
-        self.wait(pid, deadline);
+        // It has just looked: it looks again when it is woken, or when it is given the turn.
+        self.wait(pid, deadline, false);
     }
 
     /// Counts a call of the host, and lets others go first now and then; true when it did.
@@ -95,7 +96,7 @@ impl Turns {
         }
         round.pass_on(pid, clock);
         drop(round);
-        self.wait(pid, clock::now());
+        self.wait(pid, clock::now(), true);
     }
 
     /// Takes a process off the list that has ended.
@@ -108,20 +109,27 @@ impl Turns {
         }
     }
 
-    // When it is nobody's turn, nobody could go on: whoever is woken from outside, by input or by the deadline, may look.
-    fn wait(&self, pid: Pid, deadline: Instant) {
+    // When it is nobody's turn, nobody could go on: whoever is woken from outside, by input or by the deadline, may look. Whoever is
+    // woken while it is another's turn looks after that one, or what woke it would be lost.
+    fn wait(&self, pid: Pid, deadline: Instant, mut may_look: bool) {
         loop {
             let mut round = self.lock();
             match round.current {
                 Some(current) if current == pid => return,
-                None => {
+                None if may_look => {
                     round.current = Some(pid);
                     return;
                 }
-                Some(_) => {}
+                Some(_) if may_look => {
+                    if let Some(member) = round.members.get_mut(&pid) {
+                        member.seen = None;
+                    }
+                }
+                _ => {}
             }
             drop(round);
             thread::park_timeout(deadline.saturating_duration_since(clock::now()).max(LOOK));
+            may_look = true;
         }
     }
 }

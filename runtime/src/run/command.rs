@@ -1,6 +1,7 @@
 //! A command before it runs: what, where, with what.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::program::Code;
 use super::{ChildOutput, ChildStdin, Program, Surroundings, surroundings};
@@ -46,6 +47,8 @@ pub struct Command {
     pub(crate) stdin: Stdin,
     pub(crate) cancel: Cancel,
     pub(crate) seed: Option<u64>,
+    pub(crate) clock: Option<Duration>,
+    pub(crate) is_recorded: bool,
     pub(crate) session: Option<String>,
     pub(crate) last_status: Option<u8>,
     pub(crate) new_python_of: Option<String>,
@@ -130,6 +133,8 @@ impl Command {
             stdin: Stdin::Empty,
             cancel: Cancel::default(),
             seed: None,
+            clock: None,
+            is_recorded: false,
             session: None,
             last_status: None,
             new_python_of: None,
@@ -214,6 +219,16 @@ impl Command {
     #[must_use]
     pub fn deterministic(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Keeps everything that the command is given beside the files with its row of the history, so that
+    /// [`Versions::replay`](crate::Versions::replay) can run it again and compare. The run is [deterministic](Self::deterministic): without
+    /// a seed of its own it gets one, and its clock begins now. Standard input must be known before it begins, and
+    /// nothing may be mounted.
+    #[must_use]
+    pub fn record(mut self) -> Self {
+        self.is_recorded = true;
         self
     }
 

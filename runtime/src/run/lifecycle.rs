@@ -11,7 +11,7 @@ use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
-use super::{Command, ExitStatus, Output, Program, Variables, set_variable};
+use super::{Command, ExitStatus, Output, Program, Recording, Variables, set_variable};
 use crate::clock::{self, GuestClock};
 use crate::defaults::UMASK;
 use crate::history::{self, TURN};
@@ -33,7 +33,7 @@ pub(super) const COMMIT_SLACK: Duration = Duration::from_millis(20);
 const TURN_STEP: Duration = Duration::from_millis(20);
 
 /// When deterministic runs take place: 2001-09-09 01:46:40 UTC, a moment everybody recognises.
-const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
+pub(super) const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
 
 /// A command that has ended, whose changes and row are not stored yet.
 struct Ended {
@@ -88,6 +88,7 @@ impl Sandbox {
             return self.fork()?.run_with(command, start);
         }
         let limits = self.admit(&command)?;
+        let recording = if command.is_recorded { Some(Recording::of(self, &mut command, &limits)?) } else { None };
         let mut request = self.request(&command);
         check_length(&request, &limits)?;
         // Memory of the last command counts until it is gone.
@@ -96,14 +97,16 @@ impl Sandbox {
         // Its time begins with its turn.
         let meter = Meter::new(limits);
         self.recorder.write_waiting(&transaction)?;
-        let (name, view) = (command.program.name(), self.scope.binding.mark());
-        let run = history::begin_command(&transaction, name, &command.text, self.cwd_of(&command), view)?;
+        let (name, cwd) = (command.program.name(), self.cwd_of(&command));
+        let marks = (self.scope.binding.mark(), recording.as_ref());
+        let run = history::begin_command(&transaction, name, &command.text, cwd, marks)?;
         let session = command.session.as_ref().map(|name| self.resume(&transaction, name, &command, &mut request)).transpose()?;
         let restarted = self.begin_python(&transaction, &command)?;
 
         let outside = Outside {
             tools: Arc::clone(&self.tools),
             run,
+            is_recorded: command.is_recorded,
             session: session.clone(),
             reaping: Arc::clone(&self.reaping),
             roots: command.roots.clone(),
@@ -153,7 +156,7 @@ impl Sandbox {
         start: impl FnOnce(&Arc<Job>, &Request, Descriptors) -> Result<WaitStatus, Fault>,
     ) -> Result<Ended, Error> {
         let (clock, random) = match command.seed {
-            Some(seed) => (GuestClock::fixed(DETERMINISTIC_START), Random::seeded(seed)),
+            Some(seed) => (GuestClock::fixed(command.clock.unwrap_or(DETERMINISTIC_START)), Random::seeded(seed)),
             None => (GuestClock::machine(), Random::Machine),
         };
         if let Some(clock) = clock.for_files() {

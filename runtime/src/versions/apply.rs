@@ -115,7 +115,7 @@ impl Versions<'_> {
         match self.base(since)? {
             Base::Version(base) => {
                 let (from, to) = (self.view(&base)?, self.view(&head)?);
-                let place = self.places(base.number, head.number)?;
+                let place = self.places(&to, base.number, head.number)?;
                 compare::compare(from, to, paths, &place, &deadline)
             }
             Base::Mounted => {

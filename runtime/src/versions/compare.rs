@@ -90,6 +90,8 @@ pub(super) enum Where {
     At(Vec<(String, bool)>),
     /// Everywhere.
     Everywhere,
+    /// Everywhere, in two databases whose numbers and times have nothing to do with each other.
+    Apart,
 }
 
 impl Where {

@@ -124,7 +124,7 @@ impl Comparison {
     /// Lines added and removed in a text file that differs; `None` for a binary or large file.
     #[must_use]
     pub fn line_counts(&self, difference: &Difference) -> Option<(usize, usize)> {
-        let (old, new) = self.contents(difference, Purpose::Show).ok()?;
+        let (old, new) = self.contents(difference, Purpose::Show).ok().filter(|_| !difference.is_directory)?;
         let lines = |content: Option<&Content>| content.map_or(Some(String::new()), |content| content.text().map(str::to_owned));
         let (old, new) = (lines(old.as_ref())?, lines(new.as_ref())?);
         let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());

@@ -1,6 +1,6 @@
 //! The words for a version: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
 
-use sqlite_fs::{Reader, Version};
+use sqlite_fs::{Filter, Reader, Version};
 
 use crate::{Error, clock};
 
@@ -14,7 +14,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
     is_version || name.eq_ignore_ascii_case("HEAD") || name.contains(['~', '@', '{', '}'])
 }
 
-fn invalid(reference: &str, reason: &str) -> Error {
+pub(super) fn invalid(reference: &str, reason: &str) -> Error {
     let shown = reference.get(..reference.floor_char_boundary(100)).unwrap_or_default();
     Error::Invalid(format!("invalid version `{shown}`: {reason}"))
 }
@@ -72,14 +72,23 @@ fn after_run(reader: &Reader, run: i64, reference: &str) -> Result<Version, Erro
     if reader.call(run)?.is_none() {
         return Err(invalid(reference, "there is no such run"));
     }
+    before_run(reader, run)
+}
+
+/// The state in which a run began.
+pub(super) fn before_run(reader: &Reader, run: i64) -> Result<Version, Error> {
+    let began = reader.calls(&Filter { limit: 1, before: run.checked_add(1), ..Filter::default() })?;
+    let began = began.first().map_or(i64::MAX, |call| call.started);
     let mut before = None;
     loop {
         let page = reader.versions(before, 1000)?;
         let Some(last) = page.last() else {
-            return Err(invalid(reference, "its version was pruned"));
+            return Err(invalid(&run.to_string(), "its version was pruned"));
         };
         before = Some(last.number);
-        if let Some(found) = page.into_iter().find(|version| version.call.is_none_or(|call| call < run)) {
+        // What no run made is told by its time.
+        let is_before = |version: &Version| version.call.map_or(version.time <= began, |call| call < run);
+        if let Some(found) = page.into_iter().find(is_before) {
             return Ok(found);
         }
     }

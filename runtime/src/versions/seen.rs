@@ -22,7 +22,8 @@ struct Began {
     at: i64,
     /// When each was changed last before, as far as it was recorded. The clock of files moves in steps of milliseconds: a file that
     /// is edited just after a run began can seem older than it.
-    bases: HashMap<String, i64>,
+    /// A file that the run created had none.
+    bases: HashMap<String, Option<i64>>,
 }
 
 pub(super) struct Seen<'a> {
@@ -46,7 +47,7 @@ impl<'a> Seen<'a> {
             return Ok(false);
         }
         let Some(began) = self.began_changing(path)? else { return Ok(true) };
-        Ok(stat.ctime > began.at || began.bases.get(path).is_some_and(|base| stat.ctime != *base))
+        Ok(stat.ctime > began.at || began.bases.get(path).is_some_and(|base| Some(stat.ctime) != *base))
     }
 
     // The run from which on the sandbox has its own file; `None` if that version was pruned.
@@ -74,7 +75,10 @@ impl<'a> Seen<'a> {
         };
         let Some(run) = self.versions.run(call)? else { return Ok(None) };
         let changes = run.changes.as_ref().and_then(Value::as_array).into_iter().flatten();
-        let base = |change: &Value| Some((change.get("path")?.as_str()?.to_owned(), change.get(BASE)?.as_i64()?));
+        let base = |change: &Value| {
+            let (base, is_new) = (change.get(BASE).and_then(Value::as_i64), change.get("kind")? == "created");
+            (base.is_some() || is_new).then(|| Some((change.get("path")?.as_str()?.to_owned(), base)))?
+        };
         Ok(Some(Began { at: run.started, bases: changes.filter_map(base).collect() }))
     }
 

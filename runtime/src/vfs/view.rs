@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use abi::stat::Stat;
 use presets::Access;
 use sqlite_fs::path::{Bounds, Tree};
-use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Rows, Transaction, Volume};
+use sqlite_fs::{Content, Database, Entry, FileType, Fs, FsError, ROOT, Reader, Rows, Transaction, Volume};
 
 use super::mounts::{self, HOST_INODES, HostId, MountPoint, Mounts, OverlayChanges};
 use super::policy::{self, Binding, Guard, Operation, Place, Principal};
@@ -339,6 +339,13 @@ impl<R: Rows> View<R> {
         let listed = self.rows.readdir(dir, after, limit.saturating_sub(entries.len()))?;
         entries.extend(listed.into_iter().filter(|entry| self.fixed.lookup(Fixed::ROOT, &entry.name).is_none()));
         Ok(entries)
+    }
+}
+
+impl View<Reader> {
+    /// The rows that it is made over, for what is not a file.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.rows
     }
 }
 

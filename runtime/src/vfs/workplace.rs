@@ -158,10 +158,10 @@ impl Workplace {
         let (mut above, mut names) = (String::new(), relative.split('/'));
         names.find_map(|name| {
             if component(name).is_err() {
-                return Some("its name is not one");
+                return Some("its name is invalid");
             }
             if is_git(name) {
-                return Some("git runs what is there");
+                return Some("it is in a git directory");
             }
             if self.directory.hides(&above, name) || name.starts_with(STAGE) {
                 return Some("its name is reserved");
@@ -475,6 +475,7 @@ fn same(metadata: &Metadata, mark: Mark) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test is the host")]
 mod tests {
     use super::*;
 
@@ -486,6 +487,83 @@ mod tests {
         for name in [".gitignore", "git", ".github", ".gitmodules"] {
             assert!(!is_git(name), "{name}");
         }
+    }
+
+    /// A directory, the sandbox's files, and what is planned: everything changes, and the last file is not the one that was seen.
+    fn planned(directory: &Path) -> (Workplace, View<Reader>, Vec<Planned>) {
+        std::fs::create_dir(directory.join("goes")).unwrap();
+        for name in ["becomes", "goes/file", "replaced", "zz"] {
+            std::fs::write(directory.join(name), format!("old {name}")).unwrap();
+        }
+        let place = Workplace::open(HostDirectory::open(directory, false).unwrap(), directory, None);
+        let database = sqlite_fs::Database::options().open().unwrap();
+        let transaction = database.begin(None).unwrap();
+        transaction.fs().write("/new", "new").unwrap();
+        transaction.commit().unwrap();
+        let view = View::new(database.reader().unwrap(), &super::super::Scope::default()).unwrap();
+        let node = view.find(super::super::ROOT_NODE, "/new", sqlite_fs::path::Last::NoFollow).unwrap().0;
+        let file = || Becomes::File(node, false);
+        let planned = [
+            ("becomes", Becomes::Directory),
+            ("becomes/inside", file()),
+            ("created", file()),
+            ("goes", Becomes::Nothing),
+            ("goes/file", Becomes::Nothing),
+            ("link", Becomes::Link("created".to_owned())),
+            ("replaced", file()),
+            ("zz", file()),
+        ];
+        let planned = planned.map(|(relative, becomes)| {
+            let was = place.look(relative).unwrap().was().unwrap();
+            Planned { relative: relative.to_owned(), was, becomes }
+        });
+        (place, view, planned.into())
+    }
+
+    fn content(directory: &Path) -> Vec<(PathBuf, Option<String>)> {
+        let (mut found, mut left) = (Vec::new(), vec![directory.to_owned()]);
+        while let Some(at) = left.pop() {
+            for entry in std::fs::read_dir(at).unwrap() {
+                let path = entry.unwrap().path();
+                found.push((path.strip_prefix(directory).unwrap().to_owned(), std::fs::read_to_string(&path).ok()));
+                if path.is_dir() {
+                    left.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn a_file_that_changes_at_the_last_moment_puts_everything_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, view, planned) = planned(directory.path());
+        let before = content(directory.path());
+        std::fs::write(directory.path().join("zz"), "another length").unwrap();
+        let error = place.change(&view, &planned).unwrap_err();
+        assert!(error.causes().join(": ").contains("changed at this very moment"), "{error}");
+        std::fs::write(directory.path().join("zz"), "old zz").unwrap();
+        assert_eq!(content(directory.path()), before);
+    }
+
+    #[test]
+    fn a_file_that_appears_at_the_last_moment_puts_everything_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, view, planned) = planned(directory.path());
+        std::fs::write(directory.path().join("created"), "somebody's").unwrap();
+        let before = content(directory.path());
+        assert!(matches!(place.change(&view, &planned), Err(Error::HostFile { .. })));
+        assert_eq!(content(directory.path()), before);
+    }
+
+    #[test]
+    fn without_a_surprise_everything_is_in_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, view, planned) = planned(directory.path());
+        assert_eq!(place.change(&view, &planned).unwrap(), [] as [String; 0]);
+        let names: Vec<String> = content(directory.path()).iter().map(|(path, _)| path.display().to_string()).collect();
+        assert_eq!(names, ["becomes", "becomes/inside", "created", "link", "replaced", "zz"]);
     }
 
     #[test]

@@ -65,13 +65,14 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     call.state.job.meter.count_commands(1)?;
     let (name, arguments) = (std::str::from_utf8(name), std::str::from_utf8(arguments));
     let (name, arguments) = (name.map_err(|_| Errno::ILSEQ)?, arguments.map_err(|_| Errno::ILSEQ)?);
+    let is_recorded = call.state.job.is_recorded;
     let transaction = call.state.job.view.transaction();
-    let id = history::begin_tool(transaction, call.state.job.run, name, arguments).map_err(|_| Errno::IO)?;
+    let id = history::begin_tool(transaction, (call.state.job.run, is_recorded), name, arguments).map_err(|_| Errno::IO)?;
     let result = match call.state.job.tools.prepare(name, arguments) {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
-    history::finish_tool(call.state.job.view.transaction(), id, &result).map_err(|_| Errno::IO)?;
+    history::finish_tool(call.state.job.view.transaction(), (id, is_recorded), &result).map_err(|_| Errno::IO)?;
     let answer = match result {
         Ok(result) => [&[0], result.as_bytes()].concat(),
         Err(failure) => failed(&failure),

@@ -135,13 +135,24 @@ fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     insert(connection, head, time, None, &[])
 }
 
-fn insert(connection: &Connection, head: Head, time: i64, call: Option<i64>, inodes: &[u8]) -> rusqlite::Result<()> {
+// Calls that only read may be recorded in the same transaction before the one that changes something, and calls that it makes after
+// it: the last one that no other made is its own.
+fn insert(connection: &Connection, head: Head, time: i64, first_call: Option<i64>, inodes: &[u8]) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO sandlite_version (id, time_ns, call, mark, entries, total, outside, inodes)
-             VALUES (?1, ?2, (SELECT id FROM tool_calls WHERE id=?3), ?4, ?5, ?6, ?7, ?8)",
+             VALUES (?1, ?2, (SELECT max(id) FROM sandlite_run WHERE id>=?3 AND parent IS NULL), ?4, ?5, ?6, ?7, ?8)",
         )?
-        .execute(params![head.version, time, call, signed(head.mark), head.entries, signed(head.total), head.outside, inodes])?;
+        .execute(params![
+            head.version,
+            time,
+            first_call,
+            signed(head.mark),
+            head.entries,
+            signed(head.total),
+            head.outside,
+            inodes
+        ])?;
     Ok(())
 }
 

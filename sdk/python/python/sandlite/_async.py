@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ._records import (
         Answer,
         Applied,
+        Bisection,
+        BlamedLine,
         Checkpoint,
         Commit,
         Diff,
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        Replayed,
+        ShownRun,
         TreeCopy,
         Updated,
         Version,
@@ -516,6 +520,7 @@ class AsyncSandbox:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
+        record: bool = False,
         check: bool = False,
         on_stdout: Optional[AsyncOnOutput] = None,
         on_stderr: Optional[AsyncOnOutput] = None,
@@ -523,7 +528,7 @@ class AsyncSandbox:
         """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
         ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
-        ``seed`` makes the run repeatable. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
+        ``seed`` makes the run repeatable; ``record`` keeps what it is given for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
         runs, in this loop, and awaited if they are ``async``; the command waits while they work.
 
         >>> (await box.bash("echo hello | tr a-z A-Z")).stdout
@@ -546,6 +551,7 @@ class AsyncSandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
+            record=record,
         )
 
     async def python(
@@ -558,6 +564,7 @@ class AsyncSandbox:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
+        record: bool = False,
         echo: bool = False,
         check: bool = False,
         on_stdout: Optional[AsyncOnOutput] = None,
@@ -583,6 +590,7 @@ class AsyncSandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
+            record=record,
             echo=echo,
         )
 
@@ -1125,6 +1133,45 @@ class AsyncSandbox:
         [('/plan', 'modified')]
         """
         return await _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
+
+    async def show(self, run: Union[str, int] = "HEAD") -> ShownRun:
+        """Returns one run with its output and what it changed. Any run's number is a reference, and so is a version.
+
+        >>> await box.write_file("/plan", "A")
+        >>> (await box.show("HEAD")).changes.files[0].path
+        '/plan'
+        """
+        return await _finish(_calls.show(self._native, str(run)))
+
+    async def blame(self, path: str, *, offset: int = 1, limit: Optional[int] = None) -> list[BlamedLine]:
+        """Returns the lines of a text file, each with the version of the run that wrote it.
+
+        >>> await box.write_file("/plan", "A\\n")
+        >>> [(line.text, line.version.command) for line in await box.blame("/plan")]
+        [('A', 'write_file /plan')]
+        """
+        return await _finish(_calls.blame(self._native, path, offset, limit))
+
+    async def bisect(self, command: str, good: Union[str, int], bad: Union[str, int] = "HEAD") -> Bisection:
+        """Finds the run that broke something: tries a bash command at versions between ``good`` and ``bad``.
+
+        Each version is tried in a copy that is thrown away. Exit code 0 is good, 125 skips the version, anything else below 128 is bad.
+
+        >>> await box.write_file("/state", "fine")
+        >>> await box.write_file("/state", "broken")
+        >>> (await box.bisect("grep -q fine /state", "HEAD~1")).first_bad.command
+        'write_file /state'
+        """
+        return await _finish(_calls.bisect(self._native, str(good), str(bad), command))
+
+    async def replay(self, start: Union[str, int, None] = None) -> Replayed:
+        """Runs every run that was made with ``record=True`` again, in a copy, and compares exit code, output and files after each.
+
+        >>> result = await box.bash("echo $RANDOM > /number; cat /number", record=True)
+        >>> (await box.replay()).difference is None
+        True
+        """
+        return await _finish(_calls.replay(self._native, None if start is None else str(start)))
 
     async def changes(
         self, since: Union[str, int, None] = None, paths: Sequence[str] = (), *, names_only: bool = False

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ._records import (
         Answer,
         Applied,
+        Bisection,
+        BlamedLine,
         Checkpoint,
         Commit,
         Diff,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        Replayed,
+        ShownRun,
         TreeCopy,
         Updated,
         Version,
@@ -463,6 +467,53 @@ def acknowledge(box: _native.Sandbox, consumer: str, version: Optional[int]) -> 
 def diff(box: _native.Sandbox, start: str, end: str, paths: Sequence[str], names_only: bool) -> Call[Diff]:
     request = {"from": str(start), "to": str(end), "paths": list(paths), "names_only": names_only}
     return _act(box, "diff", request, _diff)
+
+
+def show(box: _native.Sandbox, run: str) -> Call[ShownRun]:
+    return _act(box, "show", {"run": run}, _shown)
+
+
+def _shown(answer: Any) -> ShownRun:
+    changes = answer["changes"]
+    return _results.ShownRun(
+        run=None if answer["run"] is None else _results.history_entry(answer["run"]),
+        version=answer["version"],
+        checkpoints=answer["checkpoints"],
+        changes=None if changes is None else _diff(changes),
+    )
+
+
+def blame(box: _native.Sandbox, path: str, offset: int, limit: Optional[int]) -> Call[list[BlamedLine]]:
+    return _act(box, "blame", {"path": path, "offset": offset, "limit": limit}, _blamed)
+
+
+def _blamed(answer: Any) -> list[BlamedLine]:
+    versions = {row["version"]: _results.Version(**row) for row in answer["versions"]}
+    return [_results.BlamedLine(line["line"], line["text"], versions[line["version"]]) for line in answer["lines"]]
+
+
+def bisect(box: _native.Sandbox, good: str, bad: str, command: str) -> Call[Bisection]:
+    return _act(box, "bisect", {"good": good, "bad": bad, "command": command}, _bisection)
+
+
+def _bisection(answer: Any) -> Bisection:
+    changes = answer["changes"]
+    return _results.Bisection(
+        first_bad=_results.Version(**answer["first_bad"]),
+        suspects=answer["suspects"],
+        changes=None if changes is None else _diff(changes),
+        tried=[(step["version"], step["verdict"]) for step in answer["steps"]],
+    )
+
+
+def replay(box: _native.Sandbox, start: Optional[str]) -> Call[Replayed]:
+    return _act(box, "replay", {"from": start}, _replayed)
+
+
+def _replayed(answer: Any) -> Replayed:
+    difference = answer.pop("difference")
+    found = None if difference is None else _results.ReplayDifference(**difference)
+    return _results.Replayed(start=answer["from"], runs=answer["runs"], given=answer["given"], notes=answer["notes"], difference=found)
 
 
 def changes(box: _native.Sandbox, since: Optional[str], paths: Sequence[str], names_only: bool) -> Call[Diff]:

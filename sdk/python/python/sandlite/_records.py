@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Union
@@ -259,6 +260,31 @@ def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list
     ]
 
 
+def history_entry(row: "dict[str, Any]") -> HistoryEntry:
+    """One row as an action returns it, with its output."""
+    started, duration = row["started_ms"] / 1e3, row["duration_ms"]
+    return HistoryEntry(
+        id=row["run"],
+        name=row["name"],
+        command=row["command"],
+        status=row["status"],
+        exit_code=row["exit_code"],
+        limit=row["limit"],
+        error=row["error"],
+        started_at=started,
+        completed_at=None if duration is None else started + duration / 1e3,
+        usage=row.get("usage"),
+        output_pruned=row["output_pruned"],
+        stdout_bytes=_output(row, "stdout"),
+        stderr_bytes=_output(row, "stderr"),
+    )
+
+
+def _output(row: "dict[str, Any]", name: str) -> bytes:
+    encoded = row.get(f"{name}_base64")
+    return base64.b64decode(encoded) if encoded is not None else (row.get(name) or "").encode()
+
+
 @dataclass(frozen=True)
 class Version:
     """A state of the sandbox: the run that made it, and what it changed."""
@@ -354,6 +380,69 @@ class Diff:
 
     def __bool__(self) -> bool:
         return self.total > 0
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """One run with its output and what it changed."""
+
+    #: ``None`` if no run made the version.
+    run: Optional[HistoryEntry]
+    #: ``None`` if the run changed nothing.
+    version: Optional[int]
+    checkpoints: list[str]
+    #: ``None`` if that is nothing, or not known any more.
+    changes: Optional[Diff]
+
+
+@dataclass(frozen=True)
+class BlamedLine:
+    """A line of a file, and who wrote it."""
+
+    line: int
+    text: str
+    version: Version
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """What :meth:`Sandbox.bisect` found."""
+
+    first_bad: Version
+    #: Versions that were skipped and may be the first bad one instead.
+    suspects: list[int]
+    changes: Optional[Diff]
+    #: Each version that was tried, with ``good``, ``bad`` or ``skip``.
+    tried: "list[tuple[int, str]]"
+
+
+@dataclass(frozen=True)
+class ReplayDifference:
+    """Where a replay and its recording part."""
+
+    run: int
+    command: str
+    #: ``exit_code``, ``stdout``, ``stderr``, ``files`` or ``tools``.
+    what: str
+    recorded: str
+    replayed: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What :meth:`Sandbox.replay` found; true if nothing differs."""
+
+    #: The version that it began with.
+    start: int
+    runs: int
+    #: How many versions between them were not recorded and taken over as they are.
+    given: int
+    notes: list[str]
+    #: The first difference; nothing was run after it.
+    difference: Optional[ReplayDifference]
+
+    def __bool__(self) -> bool:
+        return self.difference is None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ._records import Answer as Answer
     from ._records import Applied as Applied
     from ._records import AppliedFile as AppliedFile
+    from ._records import Bisection as Bisection
+    from ._records import BlamedLine as BlamedLine
     from ._records import Checkpoint as Checkpoint
     from ._records import Diff as Diff
     from ._records import Difference as Difference
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
     from ._records import Info as Info
     from ._records import Match as Match
     from ._records import Refusal as Refusal
+    from ._records import ReplayDifference as ReplayDifference
+    from ._records import Replayed as Replayed
+    from ._records import ShownRun as ShownRun
     from ._records import TreeCopy as TreeCopy
     from ._records import Updated as Updated
     from ._records import Version as Version
     from ._records import Written as Written
     from ._records import file_stat as file_stat
     from ._records import history as history
+    from ._records import history_entry as history_entry
 
 
 @dataclass(frozen=True)

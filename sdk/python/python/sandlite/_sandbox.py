@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ._records import (
         Answer,
         Applied,
+        Bisection,
+        BlamedLine,
         Checkpoint,
         Commit,
         Diff,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        Replayed,
+        ShownRun,
         TreeCopy,
         Updated,
         Version,
@@ -481,6 +485,7 @@ class Sandbox:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
+        record: bool = False,
         check: bool = False,
         on_stdout: Optional[OnOutput] = None,
         on_stderr: Optional[OnOutput] = None,
@@ -488,7 +493,7 @@ class Sandbox:
         """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
         ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
-        ``seed`` makes the run repeatable. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
+        ``seed`` makes the run repeatable; ``record`` keeps what it is given for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
         runs, on this thread; the command waits while they work.
 
         >>> box.bash("echo hello | tr a-z A-Z").stdout
@@ -511,6 +516,7 @@ class Sandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
+            record=record,
         )
 
     def python(
@@ -523,6 +529,7 @@ class Sandbox:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
+        record: bool = False,
         echo: bool = False,
         check: bool = False,
         on_stdout: Optional[OnOutput] = None,
@@ -548,6 +555,7 @@ class Sandbox:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             seed=seed,
+            record=record,
             echo=echo,
         )
 
@@ -1087,6 +1095,45 @@ class Sandbox:
         [('/plan', 'modified')]
         """
         return _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
+
+    def show(self, run: Union[str, int] = "HEAD") -> ShownRun:
+        """Returns one run with its output and what it changed. Any run's number is a reference, and so is a version.
+
+        >>> box.write_file("/plan", "A")
+        >>> (box.show("HEAD")).changes.files[0].path
+        '/plan'
+        """
+        return _finish(_calls.show(self._native, str(run)))
+
+    def blame(self, path: str, *, offset: int = 1, limit: Optional[int] = None) -> list[BlamedLine]:
+        """Returns the lines of a text file, each with the version of the run that wrote it.
+
+        >>> box.write_file("/plan", "A\\n")
+        >>> [(line.text, line.version.command) for line in box.blame("/plan")]
+        [('A', 'write_file /plan')]
+        """
+        return _finish(_calls.blame(self._native, path, offset, limit))
+
+    def bisect(self, command: str, good: Union[str, int], bad: Union[str, int] = "HEAD") -> Bisection:
+        """Finds the run that broke something: tries a bash command at versions between ``good`` and ``bad``.
+
+        Each version is tried in a copy that is thrown away. Exit code 0 is good, 125 skips the version, anything else below 128 is bad.
+
+        >>> box.write_file("/state", "fine")
+        >>> box.write_file("/state", "broken")
+        >>> (box.bisect("grep -q fine /state", "HEAD~1")).first_bad.command
+        'write_file /state'
+        """
+        return _finish(_calls.bisect(self._native, str(good), str(bad), command))
+
+    def replay(self, start: Union[str, int, None] = None) -> Replayed:
+        """Runs every run that was made with ``record=True`` again, in a copy, and compares exit code, output and files after each.
+
+        >>> result = box.bash("echo $RANDOM > /number; cat /number", record=True)
+        >>> (box.replay()).difference is None
+        True
+        """
+        return _finish(_calls.replay(self._native, None if start is None else str(start)))
 
     def changes(
         self, since: Union[str, int, None] = None, paths: Sequence[str] = (), *, names_only: bool = False

@@ -1,0 +1,323 @@
+//! Recorded runs once more, in a fresh sandbox: the same exit code, the same output and the same files, or the first difference.
+//!
+//! What was not recorded, such as files that the embedding program wrote, is taken over as it is. A recording may come from a stranger:
+//! each run has the limits of whoever replays it, and nothing reaches out of the copy.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlite_fs::Version;
+
+use super::compare::{self, Where};
+use super::{Versions, places_of, reference, restore_values};
+use crate::cancel::Deadline;
+use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
+use crate::run::{Output, Recording};
+use crate::sandbox::Sandbox;
+use crate::tools::Tool;
+use crate::{Cancel, Error};
+
+/// Runs that are listed at a time, and at most.
+const PAGE: usize = 500;
+const MOST: usize = 100_000;
+
+/// Calls of tools of one run.
+const TOOL_CALLS: usize = 10_000;
+
+/// Bytes of output, and of a patch, that a difference shows.
+const SHOWN: usize = 16 << 10;
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Replayed {
+    /// The version that it began with.
+    pub from: i64,
+    /// How many recorded runs were run again, that of the difference included.
+    pub runs: usize,
+    /// How many versions between them were not recorded and taken over as they are.
+    pub given: usize,
+    /// The first difference; nothing was run after it.
+    pub difference: Option<ReplayDifference>,
+    /// What else to know.
+    pub notes: Vec<String>,
+}
+
+/// Where a replay and its recording part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReplayDifference {
+    /// The run.
+    pub run: i64,
+    /// Its command.
+    pub command: String,
+    /// What differs: `exit_code`, `stdout`, `stderr`, `files` or `tools`.
+    pub what: &'static str,
+    /// What was recorded.
+    pub recorded: String,
+    /// What the replay has.
+    pub replayed: String,
+}
+
+impl Versions<'_> {
+    /// Runs every recorded run again in a copy that is thrown away, and compares exit code, output and files after each. Begins with
+    /// the state before the first recorded run, or with a version.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Command, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// sandbox.run(Command::bash("echo $RANDOM > /number; date; cat /number").record())?;
+    /// let replayed = sandbox.versions().replay(None)?;
+    /// assert_eq!((replayed.runs, replayed.difference), (1, None));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if nothing was recorded, the reference means nothing, or a recording is invalid.
+    pub fn replay(&self, from: Option<&str>) -> Result<Replayed, Error> {
+        self.replay_until(from, &Cancel::default())
+    }
+
+    /// The same, ended by a [`Cancel`].
+    pub(crate) fn replay_until(&self, from: Option<&str>, cancel: &Cancel) -> Result<Replayed, Error> {
+        let runs = self.recorded_runs()?;
+        let reader = self.reader()?;
+        let first = match (from, runs.first()) {
+            (_, None) => return Err(Error::Invalid("cannot replay: no run was recorded here".to_owned())),
+            (Some(reference), _) => self.resolve(reference)?,
+            (None, Some(run)) => reference::before_run(&reader, *run)?,
+        };
+        let copy = self.sandbox.fork_at(&format!("v{}", first.number))?;
+        let found = Replayed { from: first.number, runs: 0, given: 0, difference: None, notes: Vec::new() };
+        let mut replay = Replay { versions: *self, copy, state: first.number, found };
+        for run in runs {
+            // The state that the replay begins with may be in the middle.
+            let is_before = match first.call {
+                Some(call) => run <= call,
+                None => history::get(&self.sandbox.database, &self.sandbox.scope.binding, run)?.is_some_and(|row| row.started < first.time),
+            };
+            if is_before {
+                continue;
+            }
+            if cancel.is_killed() {
+                return Err(Error::Invalid("the replay was stopped".to_owned()));
+            }
+            replay.step(run, cancel)?;
+            if replay.found.difference.is_some() {
+                break;
+            }
+        }
+        Ok(replay.found)
+    }
+
+    // The numbers of recorded runs, oldest first.
+    fn recorded_runs(&self) -> Result<Vec<i64>, Error> {
+        let (mut found, mut filter) = (Vec::new(), HistoryFilter { limit: PAGE, ..HistoryFilter::default() });
+        loop {
+            let page = self.sandbox.history_with(&filter)?;
+            let Some(last) = page.last() else { break };
+            filter.before = Some(last.id);
+            let is_recorded = |run: &&Run| run.parameters.as_ref().is_some_and(|given| given.get(crate::run::RECORD).is_some());
+            found.extend(page.iter().filter(is_recorded).map(|run| run.id));
+            if found.len() > MOST {
+                return Err(Error::Invalid(format!("cannot replay more than {MOST} runs: name a version to begin with")));
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+}
+
+struct Replay<'a> {
+    versions: Versions<'a>,
+    copy: Sandbox,
+    /// The version that the copy is like.
+    state: i64,
+    found: Replayed,
+}
+
+impl Replay<'_> {
+    fn step(&mut self, id: i64, cancel: &Cancel) -> Result<(), Error> {
+        let original = self.versions.sandbox;
+        let Some(run) = history::get(&original.database, &original.scope.binding, id)? else { return Ok(()) };
+        let Some(recording) = Recording::read(id, run.parameters.as_ref())? else { return Ok(()) };
+        if run.exit_code.is_none() {
+            self.found.notes.push(format!("run {id} was interrupted and is not replayed"));
+            return Ok(());
+        }
+        let made = self.versions.reader()?.version_of(id)?;
+        let after = match &made {
+            Some(version) => version.clone(),
+            None => reference::before_run(&self.versions.reader()?, id)?,
+        };
+        let before = if made.is_some() { after.number - 1 } else { after.number };
+        self.take_over(before)?;
+        self.found.runs += 1;
+        let started = newest(&self.copy)?;
+        let (output, tools) = self.run_again(&run, &recording, cancel)?;
+        self.found.difference = self.compare(&run, &output, &tools, (before, &after), started)?;
+        self.state = after.number;
+        Ok(())
+    }
+
+    // Makes the copy like a version that no recorded run made.
+    fn take_over(&mut self, version: i64) -> Result<(), Error> {
+        if version <= self.state {
+            return Ok(());
+        }
+        let original = self.versions.sandbox;
+        let then = original.recorder.at(&original.scope, version)?;
+        let place = joined(places_of(then.reader(), self.state, version)?, Where::At(Vec::new()));
+        let deadline = Deadline::after(original.limits.wall.0, Cancel::default());
+        let call = Call::new("replay", &format!("v{version}"), json!({ "version": version }));
+        self.copy.change(call, |run| {
+            compare::make_equal(run.view()?, &then, &[], &place, &deadline)?;
+            restore_values(run.transaction()?, &self.copy.database.reader()?, &original.database.reader_at(version)?)
+        })?;
+        self.found.given += usize::try_from(version - self.state).unwrap_or(0);
+        self.state = version;
+        Ok(())
+    }
+
+    fn run_again(&mut self, run: &Run, recording: &Recording, cancel: &Cancel) -> Result<(Output, Arc<Answers>), Error> {
+        let answers = Arc::new(Answers::of(self.versions.sandbox, run)?);
+        let tools = recording.tools.iter().map(|tool| {
+            let (name, answers) = (tool.name.clone(), Arc::clone(&answers));
+            Tool::new(&tool.name, &tool.description, &tool.schema, move |arguments| answers.next(&name, &arguments))
+        });
+        let mut sandbox = self.copy.with_tools(tools.collect())?;
+        sandbox.env = recording.env.clone();
+        sandbox.cwd = recording.cwd.clone();
+        match recording.limits_within(&self.copy.limits) {
+            Some(limits) => sandbox.limits = limits,
+            None => {
+                let note = "recorded under wider limits than those of this replay: choose the preset of the recording";
+                if !self.found.notes.iter().any(|known| known == note) {
+                    self.found.notes.push(note.to_owned());
+                }
+            }
+        }
+        let command = recording.command()?.cancelled_by(cancel.clone());
+        let output = match &recording.session {
+            Some(name) => sandbox.session(name)?.run(command)?,
+            None => sandbox.run(command)?,
+        };
+        Ok((output, answers))
+    }
+
+    fn compare(
+        &mut self,
+        run: &Run,
+        output: &Output,
+        answers: &Answers,
+        (before, after): (i64, &Version),
+        started: i64,
+    ) -> Result<Option<ReplayDifference>, Error> {
+        let difference = |what: &'static str, recorded: String, replayed: String| ReplayDifference {
+            run: run.id,
+            command: run.command.clone(),
+            what,
+            recorded: crate::actions::shortened(recorded, SHOWN),
+            replayed: crate::actions::shortened(replayed, SHOWN),
+        };
+        if let Some(complaint) = answers.complaint() {
+            return Ok(Some(difference("tools", String::new(), complaint)));
+        }
+        let code = i32::from(output.status.code());
+        if run.exit_code != Some(code) {
+            let recorded = run.exit_code.map_or_else(String::new, |code| code.to_string());
+            return Ok(Some(difference("exit_code", recorded, code.to_string())));
+        }
+        if run.output_pruned {
+            self.found.notes.push(format!("the output of run {} was pruned and is not compared", run.id));
+        } else {
+            for (what, recorded, replayed) in [("stdout", &run.stdout, &output.stdout), ("stderr", &run.stderr, &output.stderr)] {
+                let is_same = if run.output_truncated { replayed.starts_with(recorded) } else { replayed == recorded };
+                if !is_same {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    return Ok(Some(difference(what, text(recorded), text(replayed))));
+                }
+            }
+        }
+        let original = self.versions.sandbox;
+        let (from, to) = (self.versions.view(after)?, self.copy.now()?);
+        let place =
+            joined(places_of(from.reader(), before, after.number)?, places_of(to.reader(), started, newest(&self.copy)?)?);
+        let deadline = Deadline::after(original.limits.wall.0, Cancel::default());
+        let compared = compare::compare(from, to, &[], &place, &deadline)?;
+        if compared.differences.is_empty() {
+            return Ok(None);
+        }
+        let names = compared.differences.iter().take(20).map(|one| format!("{} {}", one.kind.mark(), one.path));
+        Ok(Some(difference("files", names.collect::<Vec<_>>().join("\n"), compared.patch())))
+    }
+}
+
+fn newest(sandbox: &Sandbox) -> Result<i64, Error> {
+    Ok(sandbox.database.reader()?.versions(None, 1)?.pop().map_or(0, |version| version.number))
+}
+
+fn joined(one: Where, other: Where) -> Where {
+    match (one, other) {
+        (Where::At(one), Where::At(other)) => {
+            let mut places: BTreeMap<String, bool> = one.into_iter().collect();
+            for (path, with_what_is_below) in other {
+                *places.entry(path).or_insert(false) |= with_what_is_below;
+            }
+            Where::At(places.into_iter().collect())
+        }
+        _ => Where::Apart,
+    }
+}
+
+/// What the host tools of a run said, in order.
+struct Answers {
+    left: Mutex<VecDeque<Answered>>,
+    complaint: Mutex<Option<String>>,
+}
+
+struct Answered {
+    tool: String,
+    arguments: Value,
+    result: Result<Value, String>,
+}
+
+impl Answers {
+    fn of(sandbox: &Sandbox, run: &Run) -> Result<Self, Error> {
+        let name = Some("tool".to_owned());
+        // Their numbers come right after that of the run. Their times are those of the run's own clock.
+        let before = run.id.checked_add(TOOL_CALLS as i64);
+        let filter = HistoryFilter { limit: TOOL_CALLS, before, name, ..HistoryFilter::default() };
+        let mut calls = history::list(&sandbox.database, &sandbox.scope.binding, &filter)?;
+        calls.retain(|call| call.parent == Some(run.id));
+        calls.reverse();
+        let left = calls.into_iter().filter_map(|call| {
+            let parameters = call.parameters?;
+            let result = match call.error {
+                // The kind of failure comes first; those of arguments that do not fit come about again by themselves.
+                Some(error) => Err(error.strip_prefix("failed: ")?.to_owned()),
+                None => Ok(call.result.unwrap_or_default()),
+            };
+            let tool = parameters.get("tool")?.as_str()?.to_owned();
+            Some(Answered { tool, arguments: parameters.get("arguments")?.clone(), result })
+        });
+        Ok(Self { left: Mutex::new(left.collect()), complaint: Mutex::default() })
+    }
+
+    fn next(&self, tool: &str, arguments: &Value) -> Result<Value, String> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = left.iter().position(|answer| answer.tool == tool && answer.arguments == *arguments);
+        if let Some(answer) = at.and_then(|at| left.remove(at)) {
+            return answer.result;
+        }
+        let complaint = format!("the recording has no call of `{tool}` with {arguments}");
+        *self.complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(complaint.clone());
+        Err(complaint)
+    }
+
+    fn complaint(&self) -> Option<String> {
+        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

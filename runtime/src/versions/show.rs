@@ -1,0 +1,69 @@
+//! One run or version with everything that is known of it.
+
+use sqlite_fs::Version;
+
+use super::compare::{self, Comparison};
+use super::{Versions, reference};
+use crate::cancel::Deadline;
+use crate::history::Run;
+use crate::{Cancel, Error};
+
+/// A run, the version that it made, and what it changed.
+pub struct ShownRun {
+    /// The run with its output; `None` if no run made the version, or its row was pruned.
+    pub run: Option<Run>,
+    /// The version that it made; `None` if it changed nothing, or its version was pruned.
+    pub version: Option<Version>,
+    /// What it changed; `None` if it changed nothing, or the version before it was pruned.
+    pub changes: Option<Comparison>,
+}
+
+impl Versions<'_> {
+    /// Shows one run: its command, how it ended, what it printed and what it changed. The reference is the number of any run, or
+    /// that of a version.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// sandbox.bash("echo one > /note; echo done")?;
+    /// let shown = sandbox.versions().show("HEAD")?;
+    /// assert_eq!(shown.run.unwrap().stdout, b"done\n");
+    /// assert_eq!(shown.changes.unwrap().paths().collect::<Vec<_>>(), ["/note"]);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the reference means nothing.
+    pub fn show(&self, reference: &str) -> Result<ShownRun, Error> {
+        self.show_until(reference, Cancel::default())
+    }
+
+    /// The same, ended by a [`Cancel`].
+    pub(crate) fn show_until(&self, reference: &str, cancel: Cancel) -> Result<ShownRun, Error> {
+        let reader = self.reader()?;
+        // A run that changed nothing has no version, and is shown all the same.
+        let (run, version) = match reference.trim().parse::<i64>() {
+            Ok(number) => match self.sandbox.history_run(number)? {
+                Some(run) => (Some(run), reader.version_of(number)?),
+                None => return Err(reference::invalid(reference, "there is no such run")),
+            },
+            Err(_) => {
+                let version = reference::resolve(&reader, reference)?;
+                let run = version.call.map(|call| self.sandbox.history_run(call)).transpose()?.flatten();
+                (run, Some(version))
+            }
+        };
+        let changes = version.as_ref().map(|version| self.made_by(version, cancel)).transpose()?.flatten();
+        Ok(ShownRun { run, version, changes })
+    }
+
+    /// What a version changed; `None` if the one before it was pruned.
+    pub(super) fn made_by(&self, version: &Version, cancel: Cancel) -> Result<Option<Comparison>, Error> {
+        let reader = self.reader()?;
+        let Ok(before) = reader.version(version.number - 1) else { return Ok(None) };
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
+        let (from, to) = (self.view(&before)?, self.view(version)?);
+        let place = self.places(&to, before.number, version.number)?;
+        compare::compare(from, to, &[], &place, &deadline).map(Some)
+    }
+}

@@ -1,0 +1,88 @@
+"""Review and apply, questions about the past, record and replay: plain and async."""
+
+import asyncio
+
+import pytest
+
+from sandlite import AsyncSandbox, Mount, Sandbox, errors
+
+
+@pytest.fixture
+def project(tmp_path):
+    directory = tmp_path / "project"
+    directory.mkdir()
+    (directory / "text").write_text("helo\n")
+    (directory / "gone").write_text("x\n")
+    return directory
+
+
+def test_changes_are_reviewed_and_applied(project):
+    with Sandbox(mounts=[Mount(project, "/p", "overlay")]) as box:
+        box.bash("cd /p; sed -i s/helo/hello/ text; rm gone; echo new > new", check=True)
+        changes = box.changes()
+        assert [(file.path, file.kind) for file in changes.files] == [
+            ("/p/gone", "deleted"),
+            ("/p/new", "added"),
+            ("/p/text", "modified"),
+        ]
+        assert "-helo\n+hello\n" in changes.patch
+        planned = box.apply(project, dry_run=True)
+        assert not planned.is_applied and (project / "text").read_text() == "helo\n"
+        applied = box.apply(project)
+        assert applied and applied.files == planned.files
+        assert ((project / "text").read_text(), (project / "gone").exists()) == ("hello\n", False)
+        box.bash("echo more >> /p/text")
+        (project / "text").write_text("mine\n")
+        with pytest.raises(errors.ConflictError, match="text"):
+            box.apply(project)
+        assert (project / "text").read_text() == "mine\n"
+        assert [one.path for one in box.apply(project, dry_run=True).conflicts] == ["text"]
+        with pytest.raises(errors.FileNotFoundError):
+            box.apply(project / "nowhere")
+        with pytest.raises(errors.InvalidError):
+            box.changes("nobody")
+
+
+def test_who_did_what():
+    with Sandbox() as box:
+        box.bash("printf 'a\\nb\\n' > /list")
+        box.checkpoint("good")
+        run = box.bash("sed -i s/b/B/ /list; echo out; exit 3").run
+        shown = box.show(run)
+        assert shown.run is not None and shown.changes is not None
+        assert (shown.run.exit_code, shown.run.stdout) == (3, "out\n")
+        assert "+B" in shown.changes.patch
+        assert [(line.text, line.version.run) for line in box.blame("/list")] == [("a", 1), ("B", run)]
+        found = box.bisect("grep -q b /list", "good")
+        assert (found.first_bad.run, found.suspects) == (run, [])
+        with pytest.raises(errors.InvalidError, match="no such run"):
+            box.show(99)
+
+
+def test_recorded_runs_are_the_same_again():
+    with Sandbox() as box:
+        with pytest.raises(errors.InvalidError, match="no run was recorded"):
+            box.replay()
+        box.bash("echo $RANDOM > /number; date +%N; cat", stdin=b"in\xff", record=True)
+        box.write_file("/given", "as it is")
+        box.python("import random; print(random.random(), open('/given').read())", record=True)
+        replayed = box.replay()
+        assert replayed and (replayed.runs, replayed.given) == (2, 1)
+        assert box.replay("HEAD").runs == 1
+
+
+def test_async_has_the_same(project):
+    async def main():
+        async with AsyncSandbox(mounts=[Mount(project, "/p", "overlay")]) as box:
+            await box.bash("echo hello > /p/text")
+            assert (await box.changes()).total == 1
+            assert (await box.show()).version is not None
+            assert [line.version.command for line in await box.blame("/p/text")] == ["echo hello > /p/text"]
+            assert (await box.bisect("! grep -q hello /p/text", "HEAD~1")).first_bad.command == "echo hello > /p/text"
+            assert await box.apply(project)
+            assert (project / "text").read_text() == "hello\n"
+        async with AsyncSandbox() as box:
+            await box.bash("echo $RANDOM", record=True)
+            assert (await box.replay()).difference is None
+
+    asyncio.run(main())
