@@ -78,6 +78,8 @@ impl Wasm {
             memory: self.memory,
             rollback_on_fail: false,
             deterministic: self.deterministic,
+            record: false,
+            onto: None,
             raw: self.raw,
         }
     }

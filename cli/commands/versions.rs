@@ -5,9 +5,7 @@ use runtime::actions::{self, Answer, Context};
 use runtime::{Comparison, Mount, Sandbox};
 use serde_json::{Value, json};
 
-use crate::args::{
-    Apply, Bisect, Blame, Changes, Checkpoint, Diff, Global, Log, Prune, Replay, Restore, Show, Undo, Update,
-};
+use crate::args::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Global, Log, Prune, Replay, Restore, Show, Undo, Update};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
@@ -123,11 +121,7 @@ fn write_patch(compared: &Comparison, below: &str, printer: &Printer) -> anyhow:
 
 // A sandbox that exists, with the directories that its commands had.
 fn mounted(global: &Global, mounts: &[Mount], printer: &Printer) -> anyhow::Result<Sandbox> {
-    let mut builder = super::known(global, printer)?;
-    for mount in mounts {
-        builder = builder.mount(mount.clone());
-    }
-    super::at(global, builder.open()?)
+    super::existing_with(global, printer, |builder| mounts.iter().fold(builder, |builder, mount| builder.mount(mount.clone())))
 }
 
 pub(crate) fn undo(global: &Global, args: &Undo, printer: &Printer) -> anyhow::Result<Code> {

@@ -70,7 +70,8 @@ pub use sqlite_fs::{
 };
 pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
 pub use versions::{
-    Applied, AppliedFile, Apply, BisectStep, Bisection, Blame, Comparison, Difference, DifferenceKind, Event, EventPage, GitExport,
-    GitExported, GitForm, GitImport, GitImported, LoggedVersion, Refusal, ReplayDifference, Replayed, ShownRun, Verdict, Versions,
+    Applied, AppliedFile, Apply, BisectStep, Bisection, Blame, Comparison, Difference, DifferenceKind, Event, EventPage,
+    GitExport, GitExported, GitForm, GitImport, GitImported, LoggedVersion, Refusal, ReplayDifference, Replayed, ShownRun,
+    Verdict, Versions,
 };
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -69,6 +69,8 @@ pub(crate) struct ToolDescription {
     pub(crate) schema: String,
 }
 
+const OWN_PROGRAMS: &str = "programs of this machine are granted, which the sandbox's file does not have";
+
 fn refused(reason: &str) -> Error {
     Error::Invalid(format!("cannot record the run: {reason}"))
 }
@@ -82,12 +84,16 @@ impl Recording {
         if sandbox.scope.alias.is_some() || sandbox.scope.creates_parents {
             return Err(refused("the sandbox has the layout of another program"));
         }
+        if sandbox.scope.programs.names().next().is_some() {
+            return Err(refused(OWN_PROGRAMS));
+        }
         let (program, echo) = match command.program {
             Program::BashScript => ("bash-script", false),
             Program::Bash => ("bash", false),
             Program::PythonCode(code) if code.session => return Err(refused("a session's Python is in memory only")),
             Program::PythonCode(code) => ("python-code", code.echo),
             Program::Python => ("python", false),
+            Program::Own => return Err(refused(OWN_PROGRAMS)),
         };
         let stdin = match &command.stdin {
             Stdin::Empty => None,

@@ -96,7 +96,8 @@ impl Versions<'_> {
             // The state that the replay begins with may be in the middle.
             let is_before = match first.call {
                 Some(call) => run <= call,
-                None => history::get(&self.sandbox.database, &self.sandbox.scope.binding, run)?.is_some_and(|row| row.started < first.time),
+                None => history::get(&self.sandbox.database, &self.sandbox.scope.binding, run)?
+                    .is_some_and(|row| row.started < first.time),
             };
             if is_before {
                 continue;
