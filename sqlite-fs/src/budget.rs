@@ -108,7 +108,7 @@ impl Values {
         match self {
             Self::Keys => sum(connection, KEYS, []),
             // A file that only ever was read may be older than the table.
-            Self::Sessions if !connection.table_exists(None, "sandlite_session")? => Ok(0),
+            Self::Sessions if !rows::has_table(connection, "sandlite_session")? => Ok(0),
             Self::Sessions => sum(connection, SESSIONS, []),
         }
     }
@@ -176,7 +176,7 @@ fn count_history(connection: &Connection, stored: Option<History>) -> rusqlite::
 
 /// Everything that counts towards a budget, for a reader.
 pub(crate) fn used(connection: &Connection) -> rusqlite::Result<Usage> {
-    let known = if connection.table_exists(None, "sandlite_usage")? { stored(connection)? } else { Sums::default() };
+    let known = if rows::has_table(connection, "sandlite_usage")? { stored(connection)? } else { Sums::default() };
     let or = |known: Option<u64>, count: fn(&Connection) -> rusqlite::Result<u64>| known.map_or_else(|| count(connection), Ok);
     Ok(Usage {
         names: or(known.names, count_names)?,

@@ -254,7 +254,7 @@ fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result
         }
     }
     const SETTING: &[Column] = &[("sandlite_setting", "name"), ("sandlite_setting", "value")];
-    if connection.table_exists(None, "sandlite_setting")? {
+    if rows::has_table(connection, "sandlite_setting")? {
         let columns = selected("t", SETTING);
         let query = format!("SELECT t.rowid{columns} FROM sandlite_setting t WHERE t.name NOT LIKE 'cursor:%' ORDER BY t.name");
         digest_rows(connection, words, &query, [], SETTING)?;

@@ -149,7 +149,7 @@ pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error
 /// Looks at the pages of our own tables and their indexes. Those of somebody else may be anything, and are not touched.
 pub(crate) fn quick_check(connection: &Connection) -> Result<(), Error> {
     for table in known::tables() {
-        if !connection.table_exists(Some("main"), table)? {
+        if !rows::has_table(connection, table)? {
             continue;
         }
         let verdict: String = connection.query_row(&format!("PRAGMA main.quick_check({table})"), [], |row| row.get(0))?;

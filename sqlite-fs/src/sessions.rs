@@ -70,7 +70,7 @@ impl Sessions<'_> {
 /// What a part of a session left.
 pub(crate) fn get(connection: &Connection, name: &str, part: &str) -> rusqlite::Result<Option<Vec<u8>>> {
     // A file that only ever was read may be older than the table.
-    if !connection.table_exists(None, "sandlite_session")? {
+    if !rows::has_table(connection, "sandlite_session")? {
         return Ok(None);
     }
     let mut statement = connection.prepare_cached("SELECT state FROM sandlite_session WHERE name=?1 AND part=?2")?;
@@ -80,7 +80,7 @@ pub(crate) fn get(connection: &Connection, name: &str, part: &str) -> rusqlite::
 /// The names of all sessions, in order.
 pub(crate) fn names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     // A file that only ever was read may be older than the table.
-    if !connection.table_exists(None, "sandlite_session")? {
+    if !rows::has_table(connection, "sandlite_session")? {
         return Ok(Vec::new());
     }
     let mut statement = connection.prepare_cached("SELECT DISTINCT name FROM sandlite_session ORDER BY name")?;
