@@ -257,6 +257,14 @@ pub(crate) fn has_table(connection: &Connection, table: &str) -> rusqlite::Resul
     connection.prepare_cached("SELECT 1 FROM main.sqlite_schema WHERE type='table' AND name=?1")?.exists([table])
 }
 
+/// The number after that of a file's last chunk.
+pub(crate) fn chunk_end(connection: &Connection, ino: Ino) -> rusqlite::Result<u64> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT max(chunk_index) FROM fs_data WHERE ino=?1")?
+        .query_row([signed(ino)], |row| row.get(0))?;
+    Ok(last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1))
+}
+
 /// The largest inode number: what every SDK can hold in its number type.
 pub(crate) const INO_MAX: u64 = 1 << 53;
 

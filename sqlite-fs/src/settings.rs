@@ -21,7 +21,9 @@ const NAME_MAX: usize = 512;
 const COUNT_MAX: i64 = 1000;
 
 pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<bool> {
-    connection.prepare(&format!("SELECT 1 FROM {schema}.sqlite_schema WHERE type='table' AND name='sandlite_setting'"))?.exists([])
+    connection
+        .prepare(&format!("SELECT 1 FROM {schema}.sqlite_schema WHERE type='table' AND name='sandlite_setting'"))?
+        .exists([])
 }
 
 fn get(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {

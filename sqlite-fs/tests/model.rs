@@ -269,7 +269,9 @@ fn compare_digests(database: &Database, versions: &[(i64, Model)]) -> Result<(),
     let mut seen: BTreeMap<String, Vec<(String, u32, Vec<u8>)>> = BTreeMap::new();
     for (number, model) in newer.iter().chain(older.iter().rev()) {
         let digest = database.version_digest(*number, None).unwrap();
-        let tree: Vec<_> = model.tree().into_iter().map(|(path, (_, mode, _, content))| (path, mode, content)).collect();
+        let root = database.reader_at(*number).unwrap().fs().metadata("/").unwrap().mode;
+        let below = model.tree().into_iter().map(|(path, (_, mode, _, content))| (path, mode, content));
+        let tree: Vec<_> = std::iter::once(("/".to_owned(), root, Vec::new())).chain(below).collect();
         prop_assert!(seen.iter().all(|(other, known)| (*other == digest) == (*known == tree)), "version {}", number);
         seen.insert(digest, tree);
     }

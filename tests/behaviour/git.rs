@@ -468,7 +468,10 @@ fn an_export_begins_where_another_program_wrote() {
     let open = || Sandbox::builder().host(super::host()).database(&database).open().unwrap();
     open().bash("echo one > /note").unwrap();
     let other = rusqlite::Connection::open(&database).unwrap();
-    other.execute("UPDATE fs_data SET data=CAST('two' || char(10) AS BLOB) WHERE length(data)=4", ()).unwrap();
+    // AgentFS's SDKs add this when they open a file.
+    let visit = "CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
+        UPDATE fs_data SET data=CAST('two' || char(10) AS BLOB) WHERE length(data)=4";
+    other.execute_batch(visit).unwrap();
     drop(other);
     let sandbox = open();
     sandbox.bash("echo three > /note").unwrap();

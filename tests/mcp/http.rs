@@ -158,7 +158,7 @@ fn a_client_works_over_http() {
     let hello = server.post(&headers, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     assert_eq!(hello.status, 202);
     let tools = server.post(&headers, &list());
-    assert_eq!((tools.status, tools.message()["result"]["tools"].as_array().unwrap().len()), (200, 25));
+    assert_eq!((tools.status, tools.message()["result"]["tools"].as_array().unwrap().len()), (200, 30));
     assert_eq!(tools.header("x-content-type-options"), Some("nosniff"));
     server.bash("echo from http > /f");
     assert_eq!(server.bash("cat /f")["stdout"], "from http\n");

@@ -71,6 +71,7 @@ impl Sandbox {
 
     /// The same until a cancel.
     pub(crate) fn update_until(&self, path: &str, to: Option<&str>, side: Option<Side>, cancel: Cancel) -> Result<Update, Error> {
+        self.refuse_in_part("move it onto a newer version")?;
         let is_root = path.split('/').all(str::is_empty);
         let place = if is_root { String::new() } else { mount_path(path).map_err(|_| not_an_overlay(path))? };
         let point = self.scope.mounts.iter().find(|point| point.path == place && point.overlay);

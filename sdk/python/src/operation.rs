@@ -120,3 +120,16 @@ pub(crate) fn command(
     }
     Ok((if echo { command.echo() } else { command }, options))
 }
+
+/// Does something that takes no turn: here and now, or with a function to call at the end.
+pub(crate) fn short(
+    py: Python<'_>,
+    done: Option<Py<PyAny>>,
+    sandbox: Sandbox,
+    work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
+) -> PyResult<Py<PyAny>> {
+    match done {
+        Some(done) => task::begin(py, Stop::Nothing, Box::new(move || work(&sandbox)), done),
+        None => py.detach(move || work(&sandbox)).map_err(|error| errors::raise(py, &error))?.into_python(py),
+    }
+}

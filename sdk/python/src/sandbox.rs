@@ -16,7 +16,7 @@ use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::mounts::MountParts;
-use crate::operation::{Done, act, command, json};
+use crate::operation::{Done, act, command, json, short};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
 use crate::trees::{self, absolute};
@@ -97,18 +97,6 @@ impl NativeSandbox {
             None if runs_command => task::wait(py, &cancel, Box::new(work)),
             None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
-    }
-}
-
-fn short(
-    py: Python<'_>,
-    done: Option<Py<PyAny>>,
-    sandbox: Sandbox,
-    work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
-) -> PyResult<Py<PyAny>> {
-    match done {
-        Some(done) => task::begin(py, Stop::Nothing, Box::new(move || work(&sandbox)), done),
-        None => py.detach(move || work(&sandbox)).map_err(|error| errors::raise(py, &error))?.into_python(py),
     }
 }
 

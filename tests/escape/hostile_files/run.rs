@@ -84,7 +84,7 @@ pub const VERBS: &[Verb] = &[
     verb("show", &["show"]),
     verb("blame", &["blame", "/home/user/notes"]),
     verb("changes", &["changes", "v0", "--patch"]),
-    verb("apply", &["apply", ".", "--path", "/home/user", "--since", "v0"]),
+    verb("apply", &["apply", "out.d", "--path", "/home/user", "--since", "v0"]),
     verb("bisect", &["bisect", "--good", "v0", "--", "test", "-e", "/x"]),
     verb("restore", &["restore", "v0"]),
     verb("replay", &["replay", "x.db"]),
@@ -156,6 +156,7 @@ pub fn case(made: &Path, verb: &Verb) -> Seen {
     let copied = Command::new("cp").args(["-a", "--sparse=auto"]).arg(made).arg(&work).status().unwrap();
     assert!(copied.success());
     fs::write(work.join("in.txt"), "input").unwrap();
+    fs::create_dir(work.join("out.d")).unwrap();
     fs::write(top.join("input"), verb.input).unwrap();
     let before = (tree(&canary), stored(top));
 

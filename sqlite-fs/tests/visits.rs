@@ -1,0 +1,141 @@
+//! What another program wrote into a file: a version of its own, and what was there before is unknown.
+
+#![expect(clippy::disallowed_methods, reason = "a test makes files of its own")]
+
+use sqlite_fs::{ChangeKind, Database, FsError, Reader, Transaction, VersionKind};
+
+fn commit(database: &Database, work: impl FnOnce(&Transaction)) -> i64 {
+    let transaction = database.begin(None).unwrap();
+    work(&transaction);
+    transaction.commit().unwrap();
+    database.reader().unwrap().versions(None, 1).unwrap().first().map_or(-1, |version| version.number)
+}
+
+fn write(database: &Database, path: &str, text: &str) -> i64 {
+    commit(database, |transaction| transaction.fs().write(path, text).unwrap())
+}
+
+fn text(reader: &Reader, path: &str) -> Option<String> {
+    reader.fs().exists(path).unwrap().then(|| reader.fs().read_to_string(path).unwrap())
+}
+
+fn changes(database: &Database, from: i64, to: Option<i64>) -> Vec<(String, ChangeKind)> {
+    let (changes, is_complete) = database.reader().unwrap().changes(from, to).unwrap();
+    assert!(is_complete);
+    changes.into_iter().map(|change| (change.path, change.kind)).collect()
+}
+
+#[test]
+fn what_another_program_changed_is_a_version_and_what_was_there_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let open = || Database::options().path(&path).open().unwrap();
+    let database = open();
+    write(&database, "/saved", "one");
+    let early = write(&database, "/theirs", "ours");
+    let late = write(&database, "/saved", "two");
+    drop(database);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    // An SDK adds this when it opens a file.
+    connection
+        .execute_batch(
+            "CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
+             UPDATE fs_data SET data=CAST('they' AS BLOB) WHERE ino=(SELECT ino FROM fs_dentry WHERE name='theirs');",
+        )
+        .unwrap();
+    drop(connection);
+    let database = open();
+    let reader = database.reader().unwrap();
+    assert_eq!(text(&reader, "/theirs").as_deref(), Some("they"));
+    let newest = &reader.versions(None, 1).unwrap()[0];
+    assert_eq!((newest.number, newest.kind), (late + 1, VersionKind::Outside));
+    for version in [early, late] {
+        let error = database.reader_at(version).unwrap().fs().read("/theirs").unwrap_err();
+        assert_eq!(error.fs_error(), Some(FsError::Unknown), "version {version}");
+    }
+    assert_eq!(text(&database.reader_at(late + 1).unwrap(), "/theirs").as_deref(), Some("they"));
+    // The same while the file is open.
+    let version = write(&database, "/theirs", "ours again");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("UPDATE kv_store SET value='1'; UPDATE fs_inode SET atime=1")
+        .unwrap();
+    let last = write(&database, "/more", "x");
+    assert_eq!(last, version + 2);
+    assert_eq!(database.reader().unwrap().version(version + 1).unwrap().kind, VersionKind::Outside);
+    assert_eq!(database.reader_at(version).unwrap().fs().read("/theirs").unwrap_err().fs_error(), Some(FsError::Unknown));
+    assert_eq!(text(&database.reader_at(last).unwrap(), "/theirs").as_deref(), Some("ours again"));
+    assert_eq!(database.check().unwrap(), []);
+}
+
+/// With digests of the newest version it is known what another program changed, and the rest can be read.
+#[test]
+fn only_what_another_program_changed_is_unknown() {
+    // While the file is closed, and while it is open.
+    for is_open in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let open = || Database::options().path(&path).open().unwrap();
+        let mut database = open();
+        let one = commit(&database, |transaction| {
+            let fs = transaction.fs();
+            for dir in ["/kept/sub", "/emptied", "/listed", "/moved"] {
+                fs.create_dir_all(dir).unwrap();
+            }
+            for path in ["/kept/a", "/kept/sub/b", "/content", "/quiet", "/emptied/gone", "/listed/x", "/mode", "/moved/m"] {
+                fs.write(path, path).unwrap();
+            }
+        });
+        let two = write(&database, "/kept/a", "second");
+        database.version_digest(two, None).unwrap();
+        if !is_open {
+            drop(database);
+            database = Database::options().open().unwrap();
+        }
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let of = |name: &str| format!("(SELECT ino FROM fs_dentry WHERE name='{name}')");
+        connection
+            .execute_batch(&format!(
+                "UPDATE fs_data SET data=CAST('CONTENT!' AS BLOB) WHERE ino={content};
+                 UPDATE fs_inode SET mtime=mtime+1 WHERE ino={content};
+                 UPDATE fs_data SET data=CAST('QUIET!' AS BLOB) WHERE ino={quiet};
+                 UPDATE fs_inode SET mode=33152 WHERE ino={mode};
+                 DELETE FROM fs_data WHERE ino={gone}; DELETE FROM fs_inode WHERE ino={gone};
+                 DELETE FROM fs_dentry WHERE name='gone';
+                 UPDATE fs_dentry SET parent_ino={listed} WHERE name='m';
+                 INSERT INTO fs_inode (mode, nlink, atime, mtime, ctime) VALUES (33188, 1, 0, 0, 0);
+                 INSERT INTO fs_dentry (name, parent_ino, ino) SELECT 'new', {listed}, max(ino) FROM fs_inode;",
+                content = of("content"),
+                quiet = of("quiet"),
+                mode = of("mode"),
+                gone = of("gone"),
+                listed = of("listed"),
+            ))
+            .unwrap();
+        drop(connection);
+        if !is_open {
+            database = open();
+        }
+        let last = write(&database, "/after", "x");
+        assert_eq!(last, two + 2);
+        assert_eq!(database.reader().unwrap().version(two + 1).unwrap().kind, VersionKind::Outside);
+        for version in [one, two] {
+            let reader = database.reader_at(version).unwrap();
+            let kept = if version == one { "/kept/a" } else { "second" };
+            assert_eq!(text(&reader, "/kept/a").as_deref(), Some(kept));
+            assert_eq!(text(&reader, "/kept/sub/b").as_deref(), Some("/kept/sub/b"));
+            assert_eq!(reader.fs().list("/").unwrap().len(), 7, "{is_open}");
+            for unknown in ["/content", "/quiet", "/mode", "/emptied/gone", "/listed/x", "/listed/new", "/moved/m"] {
+                let error = reader.fs().read(unknown).unwrap_err();
+                assert_eq!(error.fs_error(), Some(FsError::Unknown), "{unknown} in version {version}, {is_open}");
+            }
+            assert_eq!(reader.fs().list("/listed").unwrap_err().fs_error(), Some(FsError::Unknown));
+        }
+        let changed: Vec<String> = changes(&database, two, None).into_iter().map(|(path, _)| path).collect();
+        for path in ["/after", "/content", "/mode", "/quiet"] {
+            assert!(changed.contains(&path.to_owned()), "{path}: {changed:?}");
+        }
+        assert!(!changed.iter().any(|path| path.starts_with("/kept")), "{changed:?}");
+        assert_eq!(text(&database.reader_at(last).unwrap(), "/quiet").as_deref(), Some("QUIET!"));
+    }
+}
