@@ -271,8 +271,12 @@ impl Store {
     /// Waits for this process's turn, and records the call of a process that died in its own.
     pub(crate) fn take_turn(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         let Some(turn) = &mut self.turn else { return Ok(()) };
-        if let Some(note) = turn.take(deadline)? {
+        let note = turn.take(deadline)?;
+        // The transaction looks for commits of others when it begins; a call may have its number before.
+        if turn.is_moved() || note.is_some() {
             self.next_call = None;
+        }
+        if let Some(note) = note {
             calls::recover(&self.connection, &note, self.clock.now())?;
             turn.clear_left();
         }

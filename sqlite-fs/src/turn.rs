@@ -87,6 +87,10 @@ pub(crate) struct Turn {
     waits_since: Option<Instant>,
     /// This process had the last turn, as far as it knows.
     was_last: bool,
+    /// The last commit when this process gave its turn back.
+    left: Option<Stamp>,
+    /// Another process has committed between this turn and the one before.
+    is_moved: bool,
 }
 
 impl Turn {
@@ -107,6 +111,8 @@ impl Turn {
             is_held: false,
             waits_since: None,
             was_last: false,
+            left: None,
+            is_moved: true,
         })
     }
 
@@ -178,6 +184,7 @@ impl Turn {
         }
         let note = if header.has_note { seen.side.left_note() } else { None };
         drop(seen);
+        self.is_moved = self.left != Some(header.stamp);
         self.waits_since = None;
         self.was_last = true;
         Ok(note)
@@ -229,7 +236,13 @@ impl Turn {
             seen.side.set_stamp(stamp);
         }
         drop(seen);
+        self.left = Some(stamp);
         let _ = self.log.unlock();
+    }
+
+    /// Whether another process has committed since this one had its last turn: what was counted from then on is out of date.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.is_moved
     }
 
     /// Whether the log's last commit is one of a holder of the turn, this process or another.
