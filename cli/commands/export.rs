@@ -9,10 +9,7 @@ use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::Result<Code> {
     if args.to.exists() {
-        return Err(Hinted::error(
-            format!("`{}` exists", args.to.display()),
-            "an export is a new file: name one that is not there",
-        ));
+        return Err(Hinted::error(format!("`{}` already exists", args.to.display()), "name a new file for the export"));
     }
     let sandbox = super::existing(global, printer)?;
     interrupt::clean_up(&args.to)?;
