@@ -1,4 +1,4 @@
-//! Words for the model: what the sandbox is and how to work in it. The names of the tools come from the table of actions.
+//! Instructions for the model: what the sandbox is and how to use it. The names of the tools come from the table of actions.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, ListPromptsResult, Prompt, PromptMessage, Role, Tool};
@@ -30,7 +30,7 @@ You have a sandbox: a small Linux-like computer in one file. Nothing in it can r
 13. Prefer one script to twenty calls; prefer python for anything with data structures.
 14. Check your work by running it before you say it is done.";
 
-/// The placeholders for the names of tools, by the right that they need.
+/// The placeholders for the names of tools, by required permission.
 const NAMES: [(&str, Permission); 9] = [
     ("{execute}", Permission::Execute),
     ("{read_files}", Permission::ReadFiles),
@@ -43,7 +43,7 @@ const NAMES: [(&str, Permission); 9] = [
     ("{run_skills}", Permission::RunSkills),
 ];
 
-/// What a client is told at the start: only of tools that it is offered.
+/// Returns the instructions for a client, mentioning only the tools that it is offered.
 pub(super) fn instructions(service: &Service) -> String {
     let (sandbox, offered) = (service.sandboxes().main(), service.tools());
     let mut text = String::new();
@@ -69,7 +69,7 @@ pub(super) fn instructions(service: &Service) -> String {
         .replace("{output}", &value(LimitName::Output))
 }
 
-// The numbered items, each with the lines that continue it.
+// Returns the numbered items, each with its continuation lines.
 fn items() -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in TEXT.lines() {
@@ -84,7 +84,7 @@ fn items() -> Vec<String> {
     items
 }
 
-// An item with the names of the tools that it is about; none if one of them is not offered.
+// Returns an item with the names of its tools filled in; `None` if one of them is not offered.
 fn with_names(item: &str, offered: &[Tool]) -> Option<String> {
     let mut text = item.to_owned();
     for (placeholder, permission) in NAMES.iter().filter(|(placeholder, _)| item.contains(placeholder)) {
@@ -95,16 +95,16 @@ fn with_names(item: &str, offered: &[Tool]) -> Option<String> {
     words.all(|word| !tools::exists(word) || offered.iter().any(|tool| tool.name == word)).then_some(text)
 }
 
-/// The prompts there are.
+/// Returns the list of prompts.
 pub(super) fn list() -> ListPromptsResult {
     let prompt = Prompt::new(NAME, Some("How to work in the sandbox, in twenty lines"), None).with_title("Work in the sandbox");
     ListPromptsResult::with_all_items(vec![prompt])
 }
 
-/// One prompt.
+/// Returns one prompt.
 pub(super) fn get(name: &str, service: &Service) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
-        return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", quoted(name)), None));
+        return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", quoted(name)), None));
     }
     let message = PromptMessage::new_text(Role::User, instructions(service));
     Ok(GetPromptResult::new(vec![message]).with_description("How to work in the sandbox"))
