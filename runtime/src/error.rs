@@ -15,13 +15,13 @@ pub enum Error {
     #[error(transparent)]
     Limit(#[from] presets::LimitError),
     /// A hook refused what was about to be committed; nothing of it is kept.
-    #[error("refused by a hook: {0}")]
+    #[error("rejected by a hook: {0}")]
     Refused(String),
     /// A policy makes no sense.
     #[error(transparent)]
     Policy(#[from] presets::PolicyError),
     /// A guest's wasm could not be unpacked.
-    #[error("guest `{name}` cannot be unpacked")]
+    #[error("cannot unpack guest `{name}`")]
     Guest {
         /// The guest.
         name: &'static str,
@@ -30,7 +30,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The engine refused a module, a setting or an instance.
-    #[error("the WebAssembly engine refused: {doing}")]
+    #[error("the WebAssembly engine failed: {doing}")]
     Engine {
         /// What was being done.
         doing: &'static str,
@@ -48,7 +48,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The command is longer than its preset allows.
-    #[error("the command has {used} bytes, and the preset allows {allowed}")]
+    #[error("the command has {used} bytes; the preset allows {allowed}")]
     CommandTooLong {
         /// Bytes of the command with its arguments and environment.
         used: u64,
@@ -116,7 +116,7 @@ pub enum Error {
         allowed: presets::ByteSize,
     },
     /// A file is not the one that was read: versions stand for content.
-    #[error("`{path}` has version {found}, not {expected}: it was changed since it was read")]
+    #[error("`{path}` has version {found}, expected {expected}: it was changed since it was read")]
     Stale {
         /// The file.
         path: String,
@@ -137,13 +137,13 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
     /// A guest that is installed apart is not there.
-    #[error("the scientific Python is not installed: there is no guest `{guest}`")]
+    #[error("the scientific Python (guest `{guest}`) is not installed")]
     NotInstalled {
         /// The guest.
         guest: &'static str,
     },
     /// A file is not the one that this version of Sandlite knows.
-    #[error("`{}` has the sha256 {found}, not {expected}: it is not used", path.display())]
+    #[error("cannot use `{}`: its sha256 is {found}, expected {expected}", path.display())]
     Sum {
         /// The file.
         path: PathBuf,
@@ -260,30 +260,33 @@ impl Error {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
             Self::Mount { hint, .. } => hint.map(str::to_owned),
-            Self::Conflicts { .. } => {
-                Some("nothing was changed; `--patch` prints the changes, to be merged by hand or with `git apply -3`".to_owned())
-            }
-            Self::Conflict { .. } => {
-                Some("`--ours` keeps the sandbox's own, `--theirs` takes the newer ones (`keep` in Python)".to_owned())
-            }
-            Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
+            Self::Conflicts { .. } => Some(
+                "no changes were made; print the changes with `--patch`, and merge them manually or with `git apply -3`"
+                    .to_owned(),
+            ),
+            Self::Conflict { .. } => Some(
+                "use `--ours` to keep the sandbox's changes, or `--theirs` to take the newer ones (`keep` in Python)".to_owned(),
+            ),
+            Self::Stale { .. } => Some("read the file again and retry".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
-            Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
+            Self::CommandTooLong { .. } => {
+                Some("put the text into a file and run the file, or use a less restrictive preset".to_owned())
+            }
             Self::Program { name, reason } if reason.ends_with("not installed") => {
                 Some(format!("install it with `sandlite guests add FILE.wasm --as {name}`"))
             }
             Self::HostBridge { reason } if reason.starts_with("bubblewrap") => {
                 Some("install the package `bubblewrap`, and allow it to create user namespaces".to_owned())
             }
-            Self::NotInstalled { guest } => Some(format!("`sandlite guests add {guest}` installs it")),
-            Self::Sum { .. } => {
-                Some("remove the file and fetch it again; if that does not help, it was changed at its source".to_owned())
-            }
+            Self::NotInstalled { guest } => Some(format!("install it with `sandlite guests add {guest}`")),
+            Self::Sum { .. } => Some(
+                "remove the file and download it again; if the error persists, the file was changed at its source".to_owned(),
+            ),
             Self::TooLarge { limit: presets::LimitName::Disk, .. } => {
-                Some("delete files, or choose a wider preset; `sandlite presets` shows what each one allows".to_owned())
+                Some("delete files, or use a less restrictive preset; list them with `sandlite presets`".to_owned())
             }
-            Self::TooLarge { .. } => Some("choose a wider preset; `sandlite presets` shows what each one allows".to_owned()),
-            Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),
+            Self::TooLarge { .. } => Some("use a less restrictive preset; list them with `sandlite presets`".to_owned()),
+            Self::Limit(_) => Some("list the limits of each preset with `sandlite presets`".to_owned()),
             _ => None,
         }
     }

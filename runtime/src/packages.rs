@@ -110,7 +110,7 @@ impl Packages<'_> {
         for (number, (file, wheel)) in wheels.iter().enumerate() {
             let check = |wheel: Wheel| file.map_or(Ok(()), |file| wheel.check_file_name(file)).map(|()| wheel);
             let wheel = Wheel::read(wheel).and_then(check);
-            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("the wheel is refused: {reason}"))))?);
+            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("invalid wheel: {reason}"))))?);
         }
         let wheels: Vec<&Wheel> = checked.iter().collect();
         // Without compiled modules a package is only slower to import.

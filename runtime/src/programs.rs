@@ -35,7 +35,7 @@ impl Programs {
     pub(crate) fn add(&mut self, name: &str, prepared: Prepared) -> Result<(), Error> {
         check_name(name)?;
         if self.0.iter().any(|(known, _)| known == name) {
-            return Err(Error::Invalid(format!("there are two programs called `{name}`")));
+            return Err(Error::Invalid(format!("duplicate program `{name}`")));
         }
         self.0.push((name.to_owned(), prepared));
         Ok(())

@@ -238,14 +238,14 @@ impl Tools {
             if !is_name(&tool.name) {
                 let name = &tool.name;
                 return Err(Error::Invalid(format!(
-                    "`{name}` cannot be the name of a tool: use 1 to {MAX_NAME_BYTES} letters, digits, `_`, `-` or `.`"
+                    "invalid tool name `{name}`: expected 1 to {MAX_NAME_BYTES} letters, digits, `_`, `-` or `.`"
                 )));
             }
             if checked.iter().any(|(known, _)| known.name == tool.name) {
-                return Err(Error::Invalid(format!("there are two tools called `{}`", tool.name)));
+                return Err(Error::Invalid(format!("duplicate tool `{}`", tool.name)));
             }
             let schema = schema::parse(&tool.schema)
-                .map_err(|reason| Error::Invalid(format!("the schema of tool `{}` cannot be used: {reason}", tool.name)))?;
+                .map_err(|reason| Error::Invalid(format!("invalid schema of tool `{}`: {reason}", tool.name)))?;
             checked.push((tool, schema));
         }
         let as_json = checked.iter().map(|(tool, _)| tool_json(tool)).collect::<Vec<_>>().join(",");
@@ -291,7 +291,7 @@ impl Tools {
     pub(crate) fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Failure> {
         let Some((tool, schema)) = self.tools.iter().find(|(tool, _)| tool.name == name) else {
             let reason = if self.tools.is_empty() { "the host offers none" } else { "the host offers others" };
-            return Err(Failure::new("unknown", format!("there is no tool `{name}`: {reason}")));
+            return Err(Failure::new("unknown", format!("unknown tool `{name}`: {reason}")));
         };
         let arguments: Value = serde_json::from_str(arguments)
             .map_err(|error| Failure::new("invalid", format!("the arguments are not JSON: {error}")))?;
@@ -322,16 +322,16 @@ impl Prepared {
     pub(crate) fn run(self, largest: u64, context: &ToolContext) -> Result<String, Failure> {
         let Self { action, arguments } = self;
         if context.is_over() {
-            return Err(Failure::new("failed", "the command is over"));
+            return Err(Failure::new("failed", "the command has ended"));
         }
         let result = match catch_unwind(AssertUnwindSafe(|| action(arguments, context))) {
             Ok(Ok(value)) => value.to_string(),
             Ok(Err(complaint)) => return Err(Failure::new("failed", prefix(&complaint, MAX_COMPLAINT_BYTES))),
-            Err(_) => return Err(Failure::new("failed", "the tool itself broke down")),
+            Err(_) => return Err(Failure::new("failed", "the tool panicked")),
         };
         match result.len() as u64 {
             length if length > largest => {
-                Err(Failure::new("failed", format!("its result has {length} bytes, and the preset allows {largest}")))
+                Err(Failure::new("failed", format!("its result has {length} bytes; the preset allows {largest}")))
             }
             _ => Ok(result),
         }

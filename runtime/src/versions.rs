@@ -265,7 +265,7 @@ impl Versions<'_> {
     /// Returns [`Error::Invalid`] or a database error if the name is taken or not a name.
     pub fn checkpoint(&self, name: &str, message: Option<&str>) -> Result<Label, Error> {
         if reference::is_reserved(name) {
-            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it already means something else")));
+            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: the name is reserved")));
         }
         let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
         let version = self.sandbox.change_answering(call, |run| {
@@ -278,7 +278,7 @@ impl Versions<'_> {
         labels
             .into_iter()
             .find(|label| label.name == name)
-            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} is gone")))
+            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
     }
 
     /// The checkpoints, those of the newest versions first.
@@ -321,7 +321,7 @@ impl Versions<'_> {
 
     fn bring_back(&self, version: &Version, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
         if paths.is_empty() {
-            self.sandbox.refuse_in_part("bring everything back, name some paths")?;
+            self.sandbox.refuse_in_part("restore everything; name some paths")?;
         }
         let then = self.view(version)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());

@@ -18,15 +18,12 @@ pub(crate) fn record(recorder: &Recorder, name: &str, about: &str, content: &str
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_word) {
         return Err(Error::Invalid(format!(
-            "invalid name of a step `{}`: expected 1–{NAME_BYTES} of a–z, 0–9 and _",
+            "invalid step name `{}`: expected 1–{NAME_BYTES} of a–z, 0–9 and _",
             text_of_row(name)
         )));
     }
     if content.len() > CONTENT_BYTES {
-        return Err(Error::Invalid(format!(
-            "a step of {} bytes is too long: at most {CONTENT_BYTES} are recorded",
-            content.len()
-        )));
+        return Err(Error::Invalid(format!("the step has {} bytes; the maximum is {CONTENT_BYTES}", content.len())));
     }
     let about = text_of_row(about);
     let transaction = recorder.database().begin(Some(clock::now() + super::TURN))?;

@@ -26,10 +26,9 @@ pub(super) fn make(host: &Host, guest: &'static guests::Guest, wasm: &[u8]) -> R
     let (output, memory) = sandbox.run_for_memory(Command::python(BOOT).deterministic(0), &prepared)?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() || memory.is_empty() {
-        return Err(Error::Invalid(format!("the scientific Python cannot be made ready ({}): {said}", output.status.code())));
+        return Err(Error::Invalid(format!("cannot prepare the scientific Python ({}): {said}", output.status.code())));
     }
-    ::image::with_memory(wasm, &memory)
-        .map_err(|why| Error::Invalid(format!("the scientific Python cannot be made ready: {why}")))
+    ::image::with_memory(wasm, &memory).map_err(|why| Error::Invalid(format!("cannot prepare the scientific Python: {why}")))
 }
 
 #[cfg(test)]

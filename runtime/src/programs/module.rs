@@ -27,14 +27,14 @@ const CODE_SECTION: u8 = 10;
 /// Returns why it is refused.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() > MAX_BYTES {
-        return Err(format!("it has {} bytes, and {MAX_BYTES} are allowed", bytes.len()));
+        return Err(format!("it has {} bytes; the maximum is {MAX_BYTES}", bytes.len()));
     }
     let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a WebAssembly module")?;
     let (version, mut rest) = rest.split_first_chunk::<4>().ok_or("it is not a WebAssembly module")?;
     match *version {
         CORE => {}
         COMPONENT => return Err("it is a component: only core modules for `wasm32-wasip1` are supported".to_owned()),
-        _ => return Err("its version of WebAssembly is unknown".to_owned()),
+        _ => return Err("unknown version of WebAssembly".to_owned()),
     }
     // What is broken in another way is the compiler's to report.
     while let Some((section, after)) = rest.split_first() {
@@ -51,11 +51,11 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
 fn check_code(body: &[u8]) -> Result<(), String> {
     let Some((count, mut rest)) = number(body) else { return Ok(()) };
     if count > MAX_FUNCTIONS {
-        return Err(format!("it has {count} functions, and {MAX_FUNCTIONS} are allowed"));
+        return Err(format!("it has {count} functions; the maximum is {MAX_FUNCTIONS}"));
     }
     while let Some((length, after)) = number(rest) {
         if length > MAX_FUNCTION_BYTES {
-            return Err(format!("one of its functions has {length} bytes, and {MAX_FUNCTION_BYTES} are allowed"));
+            return Err(format!("one of its functions has {length} bytes; the maximum is {MAX_FUNCTION_BYTES}"));
         }
         let Some(after) = after.get(length as usize..) else { break };
         rest = after;

@@ -193,7 +193,7 @@ impl Sandbox {
                     (Program::Own, Some(name)) => name,
                     (program, _) => program.name(),
                 };
-                return Err(Error::Invalid(format!("`{name}` cannot be started")));
+                return Err(Error::Invalid(format!("cannot start `{name}`")));
             }
         };
         for (path, reason) in view.complaints() {
@@ -307,7 +307,7 @@ impl Sandbox {
 
 // The command ends with the message of the hook that refused its changes.
 fn refuse(output: &mut Output, message: String) {
-    output.stderr.extend_from_slice(format!("sandlite: changes refused by a hook: {message}\n").as_bytes());
+    output.stderr.extend_from_slice(format!("sandlite: changes rejected by a hook: {message}\n").as_bytes());
     if output.status.success() {
         output.status = ExitStatus::Exited(1);
     }

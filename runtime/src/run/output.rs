@@ -33,7 +33,7 @@ pub struct Output {
 }
 
 /// What a person is told of a run with [`Output::restarted`].
-pub const RESTARTED: &str = "the session's Python is a new one: what earlier calls left in it is gone";
+pub const RESTARTED: &str = "the session has a new Python interpreter: state of earlier calls is lost";
 
 /// Something that Python code displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]

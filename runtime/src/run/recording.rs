@@ -69,7 +69,7 @@ pub(crate) struct ToolDescription {
     pub(crate) schema: String,
 }
 
-const OWN_PROGRAMS: &str = "programs of this machine are granted, which the sandbox's file does not have";
+const OWN_PROGRAMS: &str = "programs of this machine are granted, which are not part of the sandbox file";
 
 fn refused(reason: &str) -> Error {
     Error::Invalid(format!("cannot record the run: {reason}"))
@@ -79,7 +79,7 @@ impl Recording {
     /// What a command is given, and makes the command repeatable.
     pub(crate) fn of(sandbox: &Sandbox, command: &mut Command, limits: &Limits) -> Result<Self, Error> {
         if !sandbox.scope.mounts.is_empty() {
-            return Err(refused("directories of this machine are mounted, which the sandbox's file does not have"));
+            return Err(refused("directories of this machine are mounted, which are not part of the sandbox file"));
         }
         if sandbox.scope.alias.is_some() || sandbox.scope.creates_parents {
             return Err(refused("the sandbox has the layout of another program"));
@@ -90,22 +90,24 @@ impl Recording {
         let (program, echo) = match command.program {
             Program::BashScript => ("bash-script", false),
             Program::Bash => ("bash", false),
-            Program::PythonCode(code) if code.session => return Err(refused("a session's Python is in memory only")),
+            Program::PythonCode(code) if code.session => {
+                return Err(refused("the Python state of a session exists only in memory"));
+            }
             Program::PythonCode(code) => ("python-code", code.echo),
             Program::Python => ("python", false),
             Program::Own => return Err(refused(OWN_PROGRAMS)),
         };
         let stdin = match &command.stdin {
             Stdin::Empty => None,
-            Stdin::Bytes(bytes) if bytes.len() > STDIN_BYTES => return Err(refused("its standard input has more than 8 MB")),
+            Stdin::Bytes(bytes) if bytes.len() > STDIN_BYTES => return Err(refused("its standard input is larger than 8 MB")),
             Stdin::Bytes(bytes) => Some(match std::str::from_utf8(bytes) {
                 Ok(text) => Input::Text(text.to_owned()),
                 Err(_) => Input::Base64(STANDARD.encode(bytes)),
             }),
-            Stdin::Pipe(_) => return Err(refused("its standard input must be known before it begins")),
+            Stdin::Pipe(_) => return Err(refused("its standard input must be known before it starts")),
         };
         let mut random = [0; 8];
-        Random::Machine.fill(&mut random).map_err(|_| refused("there are no random bytes for its seed"))?;
+        Random::Machine.fill(&mut random).map_err(|_| refused("cannot get random bytes for its seed"))?;
         // A run with a seed of its own repeats from run to run; any other one has the present time.
         let begins = if command.seed.is_some() { DETERMINISTIC_START } else { Duration::from_nanos(clock::unix_nanos()) };
         let seed = *command.seed.get_or_insert(u64::from_le_bytes(random) >> 12);
@@ -148,7 +150,7 @@ impl Recording {
         let invalid = |reason: &str| Error::Invalid(format!("invalid recording of run {run}: {reason}"));
         let recording: Self = serde_json::from_value(value.clone()).map_err(|error| invalid(&error.to_string()))?;
         if recording.format != FORMAT {
-            return Err(invalid("it is of another version of Sandlite"));
+            return Err(invalid("it was written by another version of Sandlite"));
         }
         Surroundings { env: recording.env.clone(), cwd: Some(recording.cwd.clone()), ..Surroundings::default() }.check()?;
         Ok(Some(recording))

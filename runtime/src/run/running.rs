@@ -39,7 +39,7 @@ impl RunningFiles {
     fn look<T>(&self, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, sqlite_fs::Error>) -> Result<T, Error> {
         // The job is taken apart once nobody holds it: each look is short.
         let job = self.job.upgrade().filter(|job| !job.is_over() && !self.call_over.load(Ordering::Acquire));
-        let job = job.ok_or_else(|| Error::Invalid("the command is over".to_owned()))?;
+        let job = job.ok_or_else(|| Error::Invalid("the command has ended".to_owned()))?;
         Ok(work(&job.view.fs())?)
     }
 

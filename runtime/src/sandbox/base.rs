@@ -105,11 +105,11 @@ pub(super) fn pinned(
     if let Some((number, time)) = Pin::recorded(own, path)? {
         let is_fixed = reference.is_some_and(|reference| !is_moving(reference));
         if let Some(wanted) = wanted.filter(|wanted| is_fixed && wanted.number != number) {
-            return Err(moved(path, &format!("it is on version v{number}, not on v{}", wanted.number)));
+            return Err(moved(path, &format!("it is on version v{number}, expected v{}", wanted.number)));
         }
         return match base.reader()?.version(number) {
             Ok(version) if version.time == time => Ok((Some(number), None)),
-            Ok(_) => Err(moved(path, "it was made over another database")),
+            Ok(_) => Err(moved(path, "it was created over another database")),
             // Pruned: reading it fails, and moving it to a newer one does not.
             Err(sqlite_fs::Error::NoVersion { .. }) => Ok((Some(number), None)),
             Err(error) => Err(error.into()),
@@ -123,7 +123,7 @@ pub(super) fn pinned(
 }
 
 fn moved(path: &str, reason: &str) -> Error {
-    Error::Invalid(format!("cannot mount an overlay at `{}`: {reason}; `sandlite update` moves it", key(path)))
+    Error::Invalid(format!("cannot mount an overlay at `{}`: {reason}; move it with `sandlite update`", key(path)))
 }
 
 #[cfg(test)]

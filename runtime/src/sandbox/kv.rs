@@ -106,7 +106,7 @@ impl<'a> Kv<'a> {
         let json = value.to_string();
         let (used, largest) = (json.len() as u64, self.sandbox.limits.value);
         if used > largest.0 {
-            return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes, and the preset allows {largest}")));
+            return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes; the preset allows {largest}")));
         }
         let call = Call::new("kv_set", named(key), json!({ "key": named(key), "contentLength": used, "version": version }));
         self.sandbox.change_answering(call, |run| {

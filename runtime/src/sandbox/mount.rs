@@ -168,15 +168,15 @@ impl Mount {
             Some((place, how @ ("ro" | "overlay"))) => (place, how),
             Some((place, how)) if place.contains(":/") && !how.contains('/') => {
                 return Err(Error::Invalid(format!(
-                    "unknown mode `{how}`: a mount is `ro` (read-only) or `overlay` (changes stay in the sandbox), never written"
+                    "unknown mode `{how}`: expected `ro` (read-only) or `overlay` (changes stay in the sandbox)"
                 )));
             }
             _ => (text, "ro"),
         };
         let (source, guest) =
-            place.rsplit_once(':').filter(|(source, _)| !source.is_empty()).ok_or_else(|| invalid("it has no `:`"))?;
+            place.rsplit_once(':').filter(|(source, _)| !source.is_empty()).ok_or_else(|| invalid("missing `:`"))?;
         if !guest.starts_with('/') {
-            return Err(invalid("the path in the sandbox must begin with `/`"));
+            return Err(invalid("the path in the sandbox must start with `/`"));
         }
         let mount = match source.split_once(':') {
             Some(("db", file)) if !file.is_empty() => Self::database(file, guest),
@@ -232,7 +232,7 @@ impl Mount {
                 (Arc::new(tree), None)
             }
             What::Function(provider) if overlay && !provider.is_directory() => {
-                return Err(refused("a single file cannot be under a layer of rows".to_owned(), None));
+                return Err(refused("a single file cannot be the base of an overlay".to_owned(), None));
             }
             What::Function(provider) => (Arc::new(CallbackSource::new(provider, largest)), None),
         };
@@ -247,7 +247,7 @@ fn with_reference(repository: &Path) -> (&Path, &str) {
 }
 const DATABASE_HINT: &str = "name a file that `sandlite --db FILE` opens";
 
-const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
+const SENSITIVE_HINT: &str = "choose a directory below it, or use `allow_sensitive` in your own program";
 
 fn open_directory(
     host: &Path,
@@ -290,7 +290,7 @@ fn check_place(points: &[MountPoint], point: &MountPoint, host: PathBuf, guest: 
     for other in points {
         if inside(other)? {
             let reason = format!("`{}` is mounted there", if other.path.is_empty() { "/" } else { &other.path });
-            return Err(Error::Mount { host, guest, reason, hint: Some("mounts cannot be inside each other") });
+            return Err(Error::Mount { host, guest, reason, hint: Some("use separate directories: mounts cannot be nested") });
         }
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Sandbox {
     /// Refuses what is about the whole sandbox to a handle that does not see all of it.
     pub(crate) fn refuse_in_part(&self, what: &str) -> Result<(), Error> {
         match self.scope.binding.is_partial() {
-            true => Err(Error::Invalid(format!("cannot {what}: this view does not see the whole sandbox"))),
+            true => Err(Error::Invalid(format!("cannot {what}: this view does not include the whole sandbox"))),
             false => Ok(()),
         }
     }

@@ -139,7 +139,7 @@ impl Interpreters {
         let ended = if live.by_name.len() >= MAX_LIVE { live.end_oldest() } else { None };
         if live.by_name.len() >= MAX_LIVE {
             return Err(Error::Invalid(format!(
-                "{MAX_LIVE} sessions of this sandbox are running Python: wait until one of them has ended"
+                "too many sessions are running Python (maximum {MAX_LIVE}): wait until one of them ends"
             )));
         }
         let interpreter = Arc::new(Mutex::new(Interpreter::new(sandbox)?));

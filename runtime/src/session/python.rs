@@ -51,7 +51,7 @@ impl Interpreter {
         let view = Arc::new(View::of_nothing()?);
         let meter = Meter::new(sandbox.limits.clone());
         let job = Job::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
-        let idle = Idle::new(job).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
+        let idle = Idle::new(job).map_err(|_| Error::Invalid("cannot start a session".to_owned()))?;
         Ok(Self { idle, kept: None })
     }
 

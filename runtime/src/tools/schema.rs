@@ -60,12 +60,12 @@ pub(super) struct Schema {
 
 /// Reads the schema of a tool's arguments; the complaint says what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Schema, String> {
-    let root: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    let root: Value = serde_json::from_str(text).map_err(|error| format!("not JSON ({error})"))?;
     let schema = understood(root)?;
     match schema.root.get("type") {
         None => Ok(schema),
         Some(kind) if kind == "object" => Ok(schema),
-        Some(_) => Err("arguments are an object, so its `type` must be \"object\"".to_owned()),
+        Some(_) => Err("`type` must be \"object\"".to_owned()),
     }
 }
 
@@ -111,11 +111,11 @@ fn check_schema(root: &Value, schema: &Value, patterns: &mut HashMap<String, Reg
     let schema = match schema {
         Value::Object(schema) => schema,
         Value::Bool(_) => return Ok(()),
-        _ => return Err("a schema is an object".to_owned()),
+        _ => return Err("expected an object".to_owned()),
     };
     for (keyword, value) in schema {
         let name = keyword.as_str();
-        let expected = |what: &str| Err(format!("`{name}` is {what}"));
+        let expected = |what: &str| Err(format!("`{name}` must be {what}"));
         match (name, value) {
             (name, value) if SCHEMAS.contains(&name) => check_schema(root, value, patterns)?,
             (name, Value::Array(schemas)) if LISTS.contains(&name) => {
@@ -139,13 +139,13 @@ fn check_schema(root: &Value, schema: &Value, patterns: &mut HashMap<String, Reg
             ("enum", value) if !value.is_array() => return expected("a list"),
             ("uniqueItems", value) if !value.is_boolean() => return expected("true or false"),
             ("pattern", Value::String(pattern)) => compile(pattern, patterns)?,
-            ("pattern", _) => return expected("a text"),
+            ("pattern", _) => return expected("a string"),
             ("$ref", value) if value.as_str().and_then(|place| resolve(root, place)).is_none() => {
-                return Err(format!("`$ref` {value} leads nowhere: only places of the schema itself can be named"));
+                return Err(format!("cannot resolve `$ref` {value}: only references within the schema are supported"));
             }
             ("type", _) => {
                 if let Some(unknown) = types(schema).find(|kind| !TYPES.contains(kind)) {
-                    return Err(format!("there is no type `{unknown}`"));
+                    return Err(format!("unknown type `{unknown}`"));
                 }
             }
             (name, _) if NUMBERS.contains(&name) || COUNTS.contains(&name) || OTHERS.contains(&name) => {}
@@ -208,7 +208,7 @@ pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
     let check = Check { schema, steps: Cell::new(0), depth: Cell::new(0) };
     let result = check.at("", &schema.root, value);
     // A check that was broken off proves nothing, whatever `not` and `anyOf` made of it.
-    if check.is_over() { Err("the arguments take too long to check".to_owned()) } else { result }
+    if check.is_over() { Err("checking the arguments takes too long".to_owned()) } else { result }
 }
 
 struct Check<'a> {
@@ -231,7 +231,7 @@ impl Check<'_> {
         self.depth.set(self.depth.get() + 1);
         let result = match schema {
             Value::Object(schema) => self.object_schema(place, schema, value),
-            Value::Bool(false) => Err(format!("{} is not taken", named(place))),
+            Value::Bool(false) => Err(format!("{} is not allowed", named(place))),
             _ => Ok(()),
         };
         self.depth.set(self.depth.get() - 1);
@@ -285,11 +285,13 @@ impl Check<'_> {
         let fitting = choices.iter().filter(|choice| self.fits(place, choice, value)).count();
         match choices.first() {
             Some(first) if fitting == 0 => self.at(place, first, value)?,
-            Some(_) if fitting > 1 => return Err(format!("{} fits {fitting} of the choices, and must fit one", named(place))),
+            Some(_) if fitting > 1 => {
+                return Err(format!("{} matches {fitting} alternatives but must match exactly one", named(place)));
+            }
             _ => {}
         }
         if schema.get("not").is_some_and(|not| self.fits(place, not, value)) {
-            return Err(format!("{} has a form that is ruled out", named(place)));
+            return Err(format!("{} matches an excluded schema", named(place)));
         }
         if let Some(condition) = schema.get("if") {
             let branch = if self.fits(place, condition, value) { "then" } else { "else" };
@@ -340,11 +342,11 @@ impl Check<'_> {
             let found = items.iter().filter(|item| self.fits(place, wanted, item)).count();
             let mut bounds = schema.clone();
             bounds.entry("minContains").or_insert(1.into());
-            counted(place, &bounds, found, ("minContains", "maxContains"), "items that `contains` describes")?;
+            counted(place, &bounds, found, ("minContains", "maxContains"), "items that match `contains`")?;
         }
         let mut seen = HashSet::new();
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) && !items.iter().all(|item| seen.insert(canonical(item))) {
-            return Err(format!("{} must not have an item twice", named(place)));
+            return Err(format!("{} must not contain duplicate items", named(place)));
         }
         Ok(())
     }

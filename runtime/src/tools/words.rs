@@ -35,14 +35,14 @@ pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[Strin
                     if flag == "help" {
                         return Ok(Asked::Help(options.help(name, description)));
                     }
-                    return Err(format!("unknown option `--{flag}`: `{name} --help` lists the options"));
+                    return Err(format!("unknown option `--{flag}`: run `{name} --help` to list the options"));
                 };
                 let rule = options.rule(property);
                 let is_switch = kinds(schema, rule).contains(&"boolean");
                 let value = match value {
                     Some(value) => value.to_owned(),
                     None if is_switch => (!negated).to_string(),
-                    None => words.next().cloned().ok_or_else(|| format!("option `--{flag}` needs a value"))?,
+                    None => words.next().cloned().ok_or_else(|| format!("missing value for option `--{flag}`"))?,
                 };
                 put(&mut given, schema, property, rule, &value);
             }
@@ -51,7 +51,7 @@ pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[Strin
             None => {
                 let property = positions
                     .find(|property| !given.contains_key(**property))
-                    .ok_or_else(|| format!("unexpected argument `{word}`: `{name} --help` lists the options"))?;
+                    .ok_or_else(|| format!("unexpected argument `{word}`: run `{name} --help` to list the options"))?;
                 put(&mut given, schema, property, options.rule(property), word);
             }
         }

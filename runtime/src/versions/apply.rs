@@ -213,7 +213,7 @@ impl Versions<'_> {
             }
             if let Some((_, to)) = plan.compared.views() {
                 let kept = plan.place.change(to, &plan.planned)?;
-                let reason = "something else is in it".to_owned();
+                let reason = "it contains other files".to_owned();
                 plan.applied.files.retain(|file| !kept.contains(&file.path));
                 plan.applied.left_out.extend(kept.into_iter().map(|path| Refusal { path, reason: reason.clone() }));
             }
@@ -231,7 +231,7 @@ impl Versions<'_> {
         match (overlays.next(), overlays.next()) {
             (Some(one), None) => Ok(one.to_owned()),
             (None, _) => Ok("/".to_owned()),
-            _ => Err(Error::Invalid("missing path: several directories are mounted, name the one to apply".to_owned())),
+            _ => Err(Error::Invalid("missing path: several directories are mounted; name the one to apply".to_owned())),
         }
     }
 
@@ -299,7 +299,7 @@ impl Plan {
             };
             let there = self.place.look(relative)?;
             let Some(was) = there.was() else {
-                self.applied.conflicts.push(refusal("a special file is there"));
+                self.applied.conflicts.push(refusal("the destination is a special file"));
                 continue;
             };
             let failed = |source| Error::file("apply", &difference.path, source);
@@ -316,9 +316,9 @@ impl Plan {
                 };
                 if !earlier.iter().any(is_ours) {
                     let reason = match (&there, base) {
-                        (There::Nothing, Some(_)) => "it was deleted there",
-                        (_, None) => "it exists there",
-                        _ => "it was edited there",
+                        (There::Nothing, Some(_)) => "deleted in the directory",
+                        (_, None) => "already exists in the directory",
+                        _ => "edited in the directory",
                     };
                     self.applied.conflicts.push(refusal(reason));
                     continue;
@@ -339,14 +339,14 @@ impl Plan {
             if let Some(above) = above.filter(|_| one.was == Was::Nothing && one.becomes != Becomes::Nothing) {
                 let is_made = becomes.get(above) == Some(&&Becomes::Directory);
                 if !is_made && !matches!(self.place.look(above)?, There::Directory) {
-                    conflicts.push((one.relative.clone(), "its directory is not there"));
+                    conflicts.push((one.relative.clone(), "its parent directory does not exist"));
                 }
             }
             if one.was == Was::Directory && matches!(one.becomes, Becomes::File(..) | Becomes::Link(_)) {
                 let goes =
                     |name: &String| matches!(becomes.get(format!("{}/{name}", one.relative).as_str()), Some(Becomes::Nothing));
                 if !self.place.names(&one.relative)?.iter().all(goes) {
-                    conflicts.push((one.relative.clone(), "something else is in the directory"));
+                    conflicts.push((one.relative.clone(), "the directory contains other files"));
                 }
             }
         }
@@ -370,7 +370,7 @@ fn becomes(to: &View<Reader>, relative: &str, new: &Found) -> Result<Result<Beco
                 Err("the link leads out of the directory")
             }
         }
-        FileType::Fifo | FileType::Device => Err("it is not a regular file"),
+        FileType::Fifo | FileType::Device => Err("not a regular file"),
     })
 }
 

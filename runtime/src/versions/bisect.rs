@@ -96,7 +96,8 @@ impl Versions<'_> {
         let suspects = suspects.into_iter().map(|number| Ok(reader.version(number)?)).collect::<Result<_, Error>>()?;
         let version = reader.version(high)?;
         let changes = self.made_by(&version, cancel.clone())?;
-        let first_bad = self.logged(vec![version])?.pop().ok_or_else(|| Error::Invalid("the version is gone".to_owned()))?;
+        let first_bad =
+            self.logged(vec![version])?.pop().ok_or_else(|| Error::Invalid("the version no longer exists".to_owned()))?;
         Ok(Bisection { first_bad, suspects, changes, steps: search.steps })
     }
 }
@@ -134,7 +135,7 @@ impl Search<'_> {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let last = stderr.lines().last().unwrap_or_default();
             let why = output.status.limit().map_or_else(|| format!("exit code {exit_code}"), ToString::to_string);
-            return Err(Error::Invalid(format!("the search ended at v{number}: the command was stopped ({why}) {last}")));
+            return Err(Error::Invalid(format!("the search stopped at v{number}: the command was stopped ({why}) {last}")));
         }
         let verdict = match exit_code {
             0 => Verdict::Good,

@@ -67,7 +67,7 @@ impl Versions<'_> {
             oldest = Some(last.clone());
             for logged in page {
                 if deadline.is_over() {
-                    return Err(Error::Invalid(format!("finding the authors of `{path}` took too long")));
+                    return Err(Error::Invalid(format!("tracing the lines of `{path}` takes too long")));
                 }
                 if !may_have_changed(&logged, path) {
                     continue;
@@ -85,7 +85,7 @@ impl Versions<'_> {
         let rest = authors.len();
         let lines = lines.finish(rest);
         if lines.iter().any(|(_, author)| *author == rest) {
-            let unknown = || Error::Invalid(format!("nothing is known of who wrote `{path}`"));
+            let unknown = || Error::Invalid(format!("the history of `{path}` is not known"));
             authors.push(oldest.ok_or_else(unknown)?);
         }
         Ok(Blame { authors, lines })
@@ -130,7 +130,7 @@ fn text(view: &View<Reader>, path: &str) -> Result<String, Error> {
         return Err(refused("it is not a regular file"));
     }
     if stat.size > TEXT_BYTES {
-        return Err(refused("it has more than 4 MB"));
+        return Err(refused("it is larger than 4 MB"));
     }
     let bytes = view.fs().read(path)?;
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| refused("it is a binary file"))

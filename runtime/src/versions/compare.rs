@@ -144,7 +144,7 @@ fn list_below<R: Rows>(view: &View<R>, top: &str, paths: &[String], deadline: &D
     view.at_one_state(|view| {
         view.fs().visit(top, |visited| -> Result<Step, Error> {
             if deadline.is_over() {
-                return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
+                return Err(Error::Invalid("the comparison takes too long: compare fewer paths".to_owned()));
             }
             if visited.is_left_out {
                 return Ok(Step::Enter);
@@ -198,7 +198,7 @@ fn differences<A: Rows, B: Rows>(
             None => found.push(difference(path, DifferenceKind::Deleted, Some(side), None)),
             Some(other) => {
                 if deadline.is_over() {
-                    return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
+                    return Err(Error::Invalid("the comparison takes too long: compare fewer paths".to_owned()));
                 }
                 if !is_same(from, side, to, other, trusts_stamps).map_err(|source| failed("compare", path, source))? {
                     found.push(difference(path, DifferenceKind::Modified, Some(side), Some(other)));

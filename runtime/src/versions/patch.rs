@@ -83,7 +83,7 @@ impl Comparison {
         let mut out = String::new();
         for difference in &self.differences {
             if out.len() > SHOWN_BYTES {
-                out.push_str("# the rest is left out: name fewer paths\n");
+                out.push_str("# truncated: name fewer paths\n");
                 break;
             }
             out.push_str(&self.patch_of(difference));
@@ -98,7 +98,7 @@ impl Comparison {
         let name = difference.path.trim_start_matches('/');
         match self.contents(difference, Purpose::Show) {
             Ok((old, new)) => write_change(&mut out, name, old.as_ref(), new.as_ref(), Purpose::Show),
-            Err(_) => out.extend(format!("# `{}` cannot be read\n", difference.path).into_bytes()),
+            Err(_) => out.extend(format!("# cannot read `{}`\n", difference.path).into_bytes()),
         }
         String::from_utf8_lossy(&out).into_owned()
     }
@@ -153,7 +153,7 @@ fn content(view: &View<Reader>, path: &str, purpose: Purpose) -> Result<Option<C
                 Purpose::Show if stat.size > TEXT_BYTES => Bytes::Large,
                 Purpose::Apply if stat.size > FILE_BYTES => {
                     return Err(Error::Invalid(format!(
-                        "cannot make a patch of `{path}`: it has {} bytes, and a patch takes at most {FILE_BYTES} of a file",
+                        "cannot create a patch of `{path}`: it has {} bytes; the maximum is {FILE_BYTES}",
                         stat.size
                     )));
                 }

@@ -23,7 +23,7 @@ pub(super) fn invalid(reference: &str, reason: &str) -> Error {
 pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
     let reference = reference.trim();
     if reference.len() > LONGEST {
-        return Err(invalid(reference, "it is too long"));
+        return Err(invalid(reference, "too long"));
     }
     let (name, back) = match reference.rsplit_once('~') {
         None => (reference, 0),
@@ -38,19 +38,19 @@ pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error
         reader.versions(found.number.checked_add(1), usize::try_from(back).unwrap_or(usize::MAX).saturating_add(1))?;
     match newest_first.into_iter().nth(usize::try_from(back).unwrap_or(usize::MAX)) {
         Some(version) => Ok(version),
-        None => Err(invalid(reference, "there are not so many versions before it; older ones may have been pruned")),
+        None => Err(invalid(reference, "not enough earlier versions; older ones may have been pruned")),
     }
 }
 
 fn named(reader: &Reader, name: &str, reference: &str) -> Result<Version, Error> {
-    let newest = || reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "nothing was changed yet"));
+    let newest = || reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "no changes yet"));
     if name.eq_ignore_ascii_case("HEAD") {
         return newest();
     }
     if let Some(time) = name.strip_prefix("@{").and_then(|rest| rest.strip_suffix('}')) {
         let until =
             moment(time).ok_or_else(|| invalid(reference, "expected a time such as `2 hours ago` or `2026-01-31T12:00`"))?;
-        return reader.version_at(until)?.ok_or_else(|| invalid(reference, "there is no version of that time"));
+        return reader.version_at(until)?.ok_or_else(|| invalid(reference, "no version at that time"));
     }
     if let Ok(run) = name.parse::<i64>() {
         return after_run(reader, run, reference);
@@ -70,7 +70,7 @@ fn after_run(reader: &Reader, run: i64, reference: &str) -> Result<Version, Erro
         return Ok(version);
     }
     if reader.call(run)?.is_none() {
-        return Err(invalid(reference, "there is no such run"));
+        return Err(invalid(reference, "unknown run"));
     }
     before_run(reader, run)
 }

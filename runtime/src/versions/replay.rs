@@ -85,7 +85,7 @@ impl Versions<'_> {
         let runs = self.recorded_runs()?;
         let reader = self.reader()?;
         let first = match (from, runs.first()) {
-            (_, None) => return Err(Error::Invalid("cannot replay: no run was recorded here".to_owned())),
+            (_, None) => return Err(Error::Invalid("cannot replay: there are no recorded runs".to_owned())),
             (Some(reference), _) => self.resolve(reference)?,
             (None, Some(run)) => reference::before_run(&reader, *run)?,
         };
@@ -123,7 +123,7 @@ impl Versions<'_> {
             let is_recorded = |run: &&Run| run.parameters.as_ref().is_some_and(|given| given.get(crate::run::RECORD).is_some());
             found.extend(page.iter().filter(is_recorded).map(|run| run.id));
             if found.len() > MOST {
-                return Err(Error::Invalid(format!("cannot replay more than {MOST} runs: name a version to begin with")));
+                return Err(Error::Invalid(format!("cannot replay more than {MOST} runs: name a version to start from")));
             }
         }
         found.reverse();
@@ -194,7 +194,7 @@ impl Replay<'_> {
         match recording.limits_within(&self.copy.limits) {
             Some(limits) => sandbox.limits = limits,
             None => {
-                let note = "recorded under wider limits than those of this replay: choose the preset of the recording";
+                let note = "recorded with less restrictive limits than those of this replay: use the preset of the recording";
                 if !self.found.notes.iter().any(|known| known == note) {
                     self.found.notes.push(note.to_owned());
                 }

@@ -45,7 +45,7 @@ impl Versions<'_> {
         let (run, version) = match reference.trim().parse::<i64>() {
             Ok(number) => match self.sandbox.history_run(number)? {
                 Some(run) => (Some(run), reader.version_of(number)?),
-                None => return Err(reference::invalid(reference, "there is no such run")),
+                None => return Err(reference::invalid(reference, "unknown run")),
             },
             Err(_) => {
                 let version = reference::resolve(&reader, reference)?;

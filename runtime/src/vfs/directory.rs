@@ -353,7 +353,7 @@ pub(super) fn component(name: &str) -> Result<&str, FsError> {
 
 fn sensitive(path: &Path) -> Option<&'static str> {
     if SENSITIVE_PLACES.iter().any(|place| path == Path::new(place)) {
-        return Some("too much is below it");
+        return Some("it contains too much");
     }
     if SENSITIVE_TREES.iter().any(|tree| path.starts_with(tree)) {
         return Some("it is part of the system");
@@ -362,7 +362,7 @@ fn sensitive(path: &Path) -> Option<&'static str> {
         return Some("it is a home directory");
     }
     let names = path.components().filter_map(|component| component.as_os_str().to_str());
-    names.into_iter().any(|name| SENSITIVE_NAMES.contains(&name)).then_some("it holds keys")
+    names.into_iter().any(|name| SENSITIVE_NAMES.contains(&name)).then_some("it contains keys")
 }
 
 /// The sandbox's word for an error of the host; what has no word is an input/output error. (The standard library's own

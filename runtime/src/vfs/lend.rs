@@ -149,7 +149,7 @@ pub(crate) fn bytes_below(host: &Path, most: u64, files: u64) -> u64 {
 
 // The directory is our own, whatever it is called.
 fn open(host: &Path) -> Result<HostDirectory, Error> {
-    HostDirectory::open(host, true).map_err(|_| damaged("cannot open the directory that was lent"))
+    HostDirectory::open(host, true).map_err(|_| damaged("cannot open the lent directory"))
 }
 
 fn damaged(what: &str) -> Error {

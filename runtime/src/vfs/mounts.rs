@@ -577,15 +577,15 @@ pub(super) fn make_mount_points(points: &[MountPoint], rows: &Transaction) -> Re
 /// A guest path as a mount point has it, or why it cannot be one.
 pub(crate) fn mount_path(path: &str) -> Result<String, &'static str> {
     if !path.starts_with('/') {
-        return Err("it is not absolute");
+        return Err("not an absolute path");
     }
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     if names.iter().any(|name| matches!(*name, "." | "..") || name.contains('\0') || name.len() > 255) {
-        return Err("it has a name that cannot be a directory's");
+        return Err("it contains an invalid directory name");
     }
     match names.first() {
-        None => Err("the root directory is the sandbox's own"),
-        Some(first) if Fixed::world().lookup(Fixed::ROOT, first).is_some() => Err("programs and devices are there"),
+        None => Err("the root directory belongs to the sandbox"),
+        Some(first) if Fixed::world().lookup(Fixed::ROOT, first).is_some() => Err("it is reserved for programs and devices"),
         Some(_) => Ok(format!("/{}", names.join("/"))),
     }
 }

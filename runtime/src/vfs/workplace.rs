@@ -459,7 +459,7 @@ impl Made<'_> {
         let names = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let kept = self.place.path.join(&self.stage.name);
         Error::Invalid(format!(
-            "{}; {names} could not be put back: what was there is in `{}`",
+            "{}; {names} could not be restored: the previous content is in `{}`",
             error.causes().join(": "),
             kept.display()
         ))
@@ -471,7 +471,7 @@ fn is_not_empty(error: &io::Error) -> bool {
 }
 
 fn same(metadata: &Metadata, mark: Mark) -> io::Result<()> {
-    if Mark::of(metadata) == mark { Ok(()) } else { Err(io::Error::other("it was changed at this very moment")) }
+    if Mark::of(metadata) == mark { Ok(()) } else { Err(io::Error::other("it was changed concurrently")) }
 }
 
 #[cfg(test)]

@@ -120,11 +120,11 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
         .map_err(complaint)?;
     let status = attend(state, &mut jail, &tree)?;
     if !jail.end() {
-        return Err(complaint("the host command does not end: its changes are not brought back"));
+        return Err(complaint("the host command does not exit: its changes are discarded"));
     }
     let returned = lent.take_back(&state.job.view, &tree, limits).map_err(complaint)?;
     for path in &returned.skipped {
-        say(state, &format!("{}: `{path}` is left behind: not a file, a directory or a link\n", asked.program))?;
+        say(state, &format!("{}: skipped `{path}`: not a file, directory or link\n", asked.program))?;
     }
     let changes = json!({ "written": returned.written, "removed": returned.removed, "skipped": returned.skipped.len() });
     Ok((meaning(status), json!({ "tree": asked.tree, "changes": changes })))
@@ -199,7 +199,7 @@ fn attend(state: &State, jail: &mut Jail, tree: &Path) -> Result<ExitStatus, Sto
         child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
     ];
     for (fd, stream) in (1..).zip(outputs) {
-        let stream = stream.ok_or_else(|| complaint("the host command has no output"))?;
+        let stream = stream.ok_or_else(|| complaint("the host command has no output stream"))?;
         pump(fd, stream, events.clone(), Arc::clone(&waiters))?;
     }
     drop(events);
@@ -227,9 +227,7 @@ fn attend(state: &State, jail: &mut Jail, tree: &Path) -> Result<ExitStatus, Sto
             Ok(None) => {
                 ticks += 1;
                 if ticks % TICKS_PER_MEASUREMENT == 0 && bytes_below(tree, largest, job.meter.limits().inodes) > largest {
-                    return Err(complaint(
-                        "the host command wrote more than the sandbox allows: its changes are not brought back",
-                    ));
+                    return Err(complaint("the host command wrote more than the sandbox allows: its changes are discarded"));
                 }
             }
             Err(Interruption::Signal) => {

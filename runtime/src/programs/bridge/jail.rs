@@ -87,7 +87,7 @@ pub(super) struct Jail {
 /// Finds a program that the jail shows.
 pub(super) fn find(name: &str) -> Result<PathBuf, String> {
     let found = PATH.iter().map(|directory| Path::new(directory).join(name)).find(|path| path.is_file());
-    let path = found.ok_or_else(|| format!("there is no `{name}` in {}", PATH.join(", ")))?;
+    let path = found.ok_or_else(|| format!("`{name}` is not in {}", PATH.join(", ")))?;
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     if SYSTEM.iter().chain(&JOINED).any(|shown| real.starts_with(shown)) {
         return Ok(path);
@@ -106,7 +106,7 @@ impl Tools {
     pub(super) fn try_out(&self) -> Result<(), String> {
         let mut command = self.jail();
         command.args(["--", "/usr/bin/env", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        let mut child = command.spawn().map_err(|error| format!("cannot start bubblewrap: {error}"))?;
         let until = clock::now() + TRIAL;
         let status = loop {
             match child.try_wait() {
@@ -115,7 +115,7 @@ impl Tools {
                 _ => {
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err("bubblewrap does not work here: it does not end".to_owned());
+                    return Err("bubblewrap does not work here: it does not exit".to_owned());
                 }
             }
         };
@@ -177,7 +177,7 @@ impl Tools {
         ];
         command.args(numbers.map(|number| number.to_string())).arg(prisoner.program).args(prisoner.args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        let child = command.spawn().map_err(|error| format!("cannot start bubblewrap: {error}"))?;
         drop(sender);
         let mut jail = Jail { child, init: None };
         jail.init = first_process(&mut info);

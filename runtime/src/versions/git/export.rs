@@ -194,12 +194,12 @@ impl Versions<'_> {
     /// be written: then nothing is.
     pub fn git_export(&self, to: &Path, options: &GitExport) -> Result<GitExported, Error> {
         if to.symlink_metadata().is_ok() {
-            let reason = format!("cannot export to `{}`: it exists; name a path that does not exist", to.display());
+            let reason = format!("cannot export to `{}`: it already exists; name a new path", to.display());
             return Err(Error::Invalid(reason));
         }
         let top = self.sandbox.agent().absolute(&options.path)?;
         if top.split('/').any(|name| name == "..") {
-            return Err(Error::Invalid(format!("invalid path `{top}`: it has `..`")));
+            return Err(Error::Invalid(format!("invalid path `{top}`: it contains `..`")));
         }
         let new = NewFile::beside(to)?;
         let exported = match options.form {
@@ -479,7 +479,7 @@ impl Export<'_> {
 
     fn finish(self, first_version: i64, newest: i64) -> Result<Finished, Error> {
         let Some((head, _)) = self.head else {
-            return Err(Error::Invalid(format!("cannot export `{}`: no version has files there", self.top)));
+            return Err(Error::Invalid(format!("cannot export `{}`: no version has files below it", self.top)));
         };
         let packed = self.pack.finish()?;
         let exported = GitExported {

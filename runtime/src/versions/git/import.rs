@@ -87,7 +87,7 @@ impl Trees<'_> {
             return Ok(());
         }
         if depth > DEPTH_MAX {
-            return Err(git::Error::TooLarge(format!("more than {DEPTH_MAX} directories are nested")).into());
+            return Err(git::Error::TooLarge(format!("directories nested deeper than {DEPTH_MAX}")).into());
         }
         if self.cancel.is_killed() {
             return Err(git::Error::Interrupted.into());
@@ -316,7 +316,7 @@ impl Versions<'_> {
 }
 
 fn no_room(what: &str, needed: u64, free: u64) -> Error {
-    Error::Invalid(format!("cannot import the repository: it needs room for {needed} {what}, and {free} are free"))
+    Error::Invalid(format!("cannot import the repository: it requires {needed} {what}, but {free} are free"))
 }
 
 fn blocked(paths: &[String], into: &str) -> Error {
@@ -335,7 +335,7 @@ fn history(repository: &Repository, head: Id, depth: Option<u64>, cancel: &Cance
     let (mut commits, mut next) = (Vec::new(), Some(head));
     while let Some(id) = next.filter(|_| most.is_none_or(|most| commits.len() < most)) {
         if commits.len() >= COMMITS_MAX {
-            let reason = format!("its history has more than {COMMITS_MAX} commits; import the newest of them");
+            let reason = format!("its history has more than {COMMITS_MAX} commits; import only the newest");
             return Err(git::Error::TooLarge(reason).into());
         }
         if cancel.is_killed() {

@@ -65,7 +65,7 @@ impl Binding {
     pub(crate) fn owner(&self) -> Result<Self, Error> {
         if self.is_derived {
             return Err(Error::Invalid(
-                "a view cannot be widened: only the handle that opened the sandbox is its owner's".to_owned(),
+                "cannot widen a view: only the handle that opened the sandbox has the owner's rights".to_owned(),
             ));
         }
         Ok(self.of_owner())

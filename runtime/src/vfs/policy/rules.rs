@@ -169,7 +169,7 @@ impl Rules {
             layers += 1;
         }
         if layers > LAYERS_MAX || rules.len() >= usize::from(NONE) {
-            return Err(Error::Invalid(format!("too many policies: at most {LAYERS_MAX} can be combined")));
+            return Err(Error::Invalid(format!("too many policies: the maximum is {LAYERS_MAX}")));
         }
         if layers == 0 {
             return Ok(None);

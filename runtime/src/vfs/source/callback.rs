@@ -179,7 +179,7 @@ impl Provider {
         let node = returned.unwrap_or_else(|_| Err("the function panicked".to_owned()))?;
         if node.kind() != self.kind {
             let (wanted, found) = (name_of(self.kind), name_of(node.kind()));
-            return Err(format!("expected a {wanted}, and the function returned a {found}"));
+            return Err(format!("expected a {wanted}, but the function returned a {found}"));
         }
         check(&node, largest, DEPTH_MAX, &mut 0)?;
         Ok(node)
@@ -194,14 +194,14 @@ fn name_of(kind: FileType) -> &'static str {
 fn check(node: &ProvidedNode, largest: u64, depth: usize, names: &mut usize) -> Result<(), String> {
     match &node.0 {
         Provided::File(bytes) if bytes.len() as u64 > largest => {
-            Err(format!("the content has {} bytes, and a file may have {largest}", bytes.len()))
+            Err(format!("the content has {} bytes; the maximum is {largest}", bytes.len()))
         }
         Provided::File(_) | Provided::Later(_) => Ok(()),
-        Provided::Directory(_) if depth == 0 => Err(format!("directories are nested more than {DEPTH_MAX} deep")),
+        Provided::Directory(_) if depth == 0 => Err(format!("directories are nested deeper than {DEPTH_MAX}")),
         Provided::Directory(entries) => {
             *names = names.saturating_add(entries.len());
             if *names > NAMES_MAX {
-                return Err(format!("there are more than {NAMES_MAX} names"));
+                return Err(format!("more than {NAMES_MAX} names"));
             }
             for (name, node) in entries.iter() {
                 if component(name).is_err() || name.len() > NAME_MAX {
@@ -273,13 +273,13 @@ impl CallbackFiles {
     fn generate_from(&self, provider: &Provider, path: &str) -> Result<ProvidedNode, FsError> {
         let sandbox = self.context.sandbox();
         if is_generating(sandbox) {
-            self.context.complain(path, "a function cannot read what it is generating");
+            self.context.complain(path, "a function cannot read the path that it is generating");
             return Err(FsError::Busy);
         }
         let calls = Arc::clone(&provider.calls);
         if calls.fetch_add(1, Ordering::AcqRel) >= CALLS_MAX {
             calls.fetch_sub(1, Ordering::AcqRel);
-            self.context.complain(path, &format!("more than {CALLS_MAX} calls of the function are going on"));
+            self.context.complain(path, &format!("more than {CALLS_MAX} concurrent calls of the function"));
             return Err(FsError::Busy);
         }
         let cancel = self.context.cancel().clone();
@@ -294,8 +294,11 @@ impl CallbackFiles {
             returned
         });
         let returned = returned.inspect_err(|error| {
-            let reason =
-                if *error == FsError::Interrupted { "the command ended before the function did" } else { "it took too long" };
+            let reason = if *error == FsError::Interrupted {
+                "the command ended before the function did"
+            } else {
+                "the function took too long"
+            };
             self.context.complain(path, reason);
         })?;
         returned.map_err(|message| {

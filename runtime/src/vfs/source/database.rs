@@ -73,7 +73,7 @@ impl Source for DatabaseSource {
         match reader.and_then(|reader| reader.hold(move || stops.is_over())) {
             Ok(reader) => Ok(Box::new(DatabaseFiles(Mutex::new(Held { reader, known: HashMap::new(), places: HashMap::new() })))),
             Err(error) => {
-                context.complain("", &format!("cannot read the database that is mounted here: {error}"));
+                context.complain("", &format!("cannot read the mounted database: {error}"));
                 Err(error.fs_error().unwrap_or(FsError::Io))
             }
         }

@@ -104,7 +104,7 @@ impl GitFiles {
     ) -> Result<T, FsError> {
         let tree = Arc::clone(&self.tree);
         self.context.wait(move || work(&tree))?.map_err(|error| {
-            self.context.complain(path, &format!("cannot read the git repository that is mounted here: {error}"));
+            self.context.complain(path, &format!("cannot read the mounted git repository: {error}"));
             FsError::Io
         })
     }
