@@ -1,5 +1,5 @@
-//! Steps of the embedding program as history rows: the turns of an agent, for example, so that a conversation can be resumed
-//! from the file.
+//! Steps of the embedding program as history rows, such as the turns of an agent, so that a conversation can be resumed from the
+//! file.
 
 use serde_json::json;
 use sqlite_fs::{NewCall, Outcome};
@@ -8,9 +8,9 @@ use super::Recorder;
 use super::recorder::{now, text_of_row};
 use crate::{Error, clock};
 
-/// Longest name of a step.
+/// Maximum length of a step's name.
 const NAME_BYTES: usize = 64;
-/// Longest content of a step: it is one row, and is read as one.
+/// Maximum size of a step's content, which is one row.
 const CONTENT_BYTES: usize = 8 << 20;
 
 /// Records a step, and returns its number.

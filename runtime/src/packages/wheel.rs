@@ -1,35 +1,35 @@
-//! A wheel: a zip file from anywhere, believed only after every check.
+//! A wheel: an untrusted zip file, used only after all checks.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record};
 
-/// Largest wheel file.
+/// Maximum size of a wheel file.
 pub(super) const MAX_WHEEL_BYTES: usize = 64 << 20;
 
-/// Most files in one.
+/// Maximum number of files in a wheel.
 const MAX_FILES: usize = 20_000;
 
-/// Largest content of all files together.
+/// Maximum total size of all files.
 const MAX_CONTENT_BYTES: usize = 256 << 20;
 
-/// The newest minor version of Python 3 that a wheel may ask for.
+/// The newest minor version of Python 3 that a wheel may require.
 const PYTHON_MINOR: u32 = 14;
 
-/// What scripts are run by.
+/// The interpreter of scripts.
 const INTERPRETER: &str = "#!/usr/bin/python3";
 
-/// A wheel whose files are what its `RECORD` says.
+/// A wheel whose files match its `RECORD`.
 #[derive(Debug)]
 pub(super) struct Wheel {
     /// Its files, by name.
     pub(super) files: Vec<File>,
-    /// `NAME-VERSION`, as its directories have it.
+    /// `NAME-VERSION`, as in its directory names.
     stem: String,
     package: Package,
-    /// What it says it needs, extras too.
+    /// Its requirements, including those of extras.
     requirements: Vec<String>,
-    /// It was compiled, and is without those files.
+    /// Whether it had native code, which was removed.
     stripped: bool,
 }
 
@@ -40,10 +40,10 @@ pub(super) struct File {
     content: Vec<u8>,
 }
 
-/// Where a file goes.
+/// The destination of a file.
 pub(super) struct Target {
     place: Place,
-    /// Below the place's root.
+    /// Relative to the root of the destination.
     pub(super) path: String,
 }
 
@@ -55,7 +55,7 @@ enum Place {
 }
 
 impl Target {
-    /// The directory that `path` is below.
+    /// Returns the root directory of `path`.
     pub(super) fn root(&self) -> &'static str {
         match self.place {
             Place::Library => SITE_PACKAGES,
@@ -64,14 +64,14 @@ impl Target {
         }
     }
 
-    /// Whether it can be run.
+    /// Returns whether it is executable.
     pub(super) fn is_program(&self) -> bool {
         self.place == Place::Programs
     }
 }
 
 impl File {
-    /// Where it goes; nothing for what is not installed.
+    /// Returns the destination; `None` if the file is not installed.
     pub(super) fn target(&self, data_directory: &str) -> Option<Target> {
         let Some(rest) = self.name.strip_prefix(data_directory).and_then(|rest| rest.strip_prefix('/')) else {
             return (!self.name.ends_with(".dist-info/RECORD"))
@@ -87,7 +87,7 @@ impl File {
         Some(Target { place, path: path.to_owned() })
     }
 
-    /// Its content there: scripts name the interpreter of this place.
+    /// Returns the installed content: scripts refer to the interpreter of the sandbox.
     pub(super) fn installed_content(&self, target: &Target) -> Vec<u8> {
         match self.content.strip_prefix(b"#!python") {
             Some(rest) if target.is_program() => {
@@ -100,7 +100,7 @@ impl File {
 }
 
 impl Wheel {
-    /// Reads and checks a wheel; the complaint says what is wrong with it.
+    /// Reads and checks a wheel; the error is the reason.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
         let wheel = Self::read_pure_part(bytes)?;
         if wheel.stripped {
@@ -109,7 +109,7 @@ impl Wheel {
         Ok(wheel)
     }
 
-    /// The same for a wheel with compiled files, which it then is without: whether it works so is to be tried.
+    /// Same for a wheel with native code, which is removed: whether it works without it must be tried.
     pub(super) fn read_pure_part(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_WHEEL_BYTES {
             return Err(format!("it has {} bytes; the maximum is {MAX_WHEEL_BYTES}", bytes.len()));
@@ -144,17 +144,17 @@ impl Wheel {
         fields(find(&self.files, &format!("{}/WHEEL", self.info_directory())).unwrap_or_default(), "Tag")
     }
 
-    /// Whether it was compiled, and is without those files.
+    /// Returns whether it had native code, which was removed.
     pub(super) fn is_stripped(&self) -> bool {
         self.stripped
     }
 
-    /// What it says it needs, for extras too.
+    /// Returns its requirements, including those of extras.
     pub(super) fn all_requirements(&self) -> &[String] {
         &self.requirements
     }
 
-    /// Where its modules are once it is installed, those of its own tests left out.
+    /// Returns the installed paths of its modules, without its own tests.
     pub(super) fn sources(&self) -> Vec<String> {
         let data = self.data_directory();
         let targets = self.files.iter().filter_map(|file| file.target(&data));
@@ -163,7 +163,7 @@ impl Wheel {
         wanted.map(|target| format!("{SITE_PACKAGES}/{}", target.path)).collect()
     }
 
-    /// The modules that are imported by their own names, but for private ones.
+    /// Returns its top-level modules, except private ones.
     pub(super) fn modules(&self) -> Vec<String> {
         let top = self.sources().into_iter().filter_map(|path| {
             let path = path.strip_prefix(SITE_PACKAGES)?.trim_start_matches('/').to_owned();
@@ -173,7 +173,7 @@ impl Wheel {
         top.collect()
     }
 
-    /// Refuses a wheel whose file has the name of another package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
+    /// Rejects a wheel whose file name does not match its package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
     pub(super) fn check_file_name(&self, file: &str) -> Result<(), String> {
         let Some(name) = file.strip_suffix(".whl") else { return Err(format!("the file name `{file}` does not end in .whl")) };
         let mut parts = name.split('-');
@@ -185,22 +185,22 @@ impl Wheel {
         Err(format!("it contains {} {}, which does not match its file name `{file}`", self.package.name, self.package.version))
     }
 
-    /// What it is.
+    /// Returns the package.
     pub(super) fn package(&self) -> Package {
         self.package.clone()
     }
 
-    /// Where what is known about it is.
+    /// Returns its metadata directory.
     pub(super) fn info_directory(&self) -> String {
         format!("{}.dist-info", self.stem)
     }
 
-    /// Where files are that do not go to the library.
+    /// Returns the directory of files outside the library.
     pub(super) fn data_directory(&self) -> String {
         format!("{}.data", self.stem)
     }
 
-    /// The programs it brings as functions: name and script.
+    /// Returns its programs that are functions: name and script.
     pub(super) fn scripts(&self) -> Vec<(String, String)> {
         let text = find(&self.files, &format!("{}/entry_points.txt", self.info_directory())).unwrap_or_default();
         entry_points(&String::from_utf8_lossy(text)).into_iter().map(|(name, target)| (name, script(&target))).collect()
@@ -212,7 +212,7 @@ fn same_version(written: &str, version: &str) -> bool {
     written.replace('_', "-") == version.replace('_', "-")
 }
 
-// Every file has a place of its own, none of them in what is known about another package.
+// Every file has its own destination, none of them in the metadata of another package.
 fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), String> {
     let (data, own) = (format!("{stem}.data"), format!("{SITE_PACKAGES}/{stem}.dist-info/"));
     let mut places = HashSet::new();
@@ -236,7 +236,7 @@ fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), St
     }
 }
 
-/// What a package says of itself.
+/// Parses the metadata of a package.
 pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Package> {
     let values = |key: &'static str| fields(metadata, key).into_iter();
     let only = |key: &'static str| Some(values(key)).and_then(|mut values| values.next().filter(|_| values.next().is_none()));
@@ -246,7 +246,7 @@ pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Pack
     Some(Package { name, version, requires, programs })
 }
 
-// The values of a field in the head of a file, which ends with the first empty line.
+// The values of a field in the header of a file, which ends at the first empty line.
 fn fields(text: &[u8], key: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let head = text.split("\n\n").next().unwrap_or_default();
@@ -283,7 +283,7 @@ fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-// A name that stays below the directory it is put in.
+// A name that stays below its directory.
 fn check_name(name: &str) -> Result<(), String> {
     let inner = name.strip_suffix('/').unwrap_or(name);
     let fits = inner.split('/').all(|part| !matches!(part, "" | "." | "..") && part.len() <= 255);
@@ -308,7 +308,7 @@ fn is_pure_wheel(wheel: &str) -> bool {
         && fields(wheel.as_bytes(), "Root-Is-Purelib").iter().all(is_library)
 }
 
-/// Whether a file of a wheel is for a machine: a library, or what one was compiled from.
+/// Returns whether a file of a wheel is native: a library, or its source.
 fn is_compiled(name: &str) -> bool {
     let (directory, file) = name.rsplit_once('/').unwrap_or(("", name));
     let ending = file.rsplit('.').next().unwrap_or_default();
@@ -351,7 +351,7 @@ struct EntryPoint {
     function: String,
 }
 
-// What `entry_points.txt` says of programs; lines that make no sense are left out.
+// The programs in `entry_points.txt`; invalid lines are ignored.
 fn entry_points(text: &str) -> Vec<(String, EntryPoint)> {
     let mut found = Vec::new();
     let mut wanted = false;
