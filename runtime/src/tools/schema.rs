@@ -1,8 +1,8 @@
-//! JSON Schema (draft 2020-12), as far as it says what a tool takes.
+//! JSON Schema (draft 2020-12), as far as it describes the arguments of a tool.
 //!
-//! Every keyword is either checked, or known to assert nothing; a schema with any other keyword is refused when the tool is registered, so that
-//! nothing passes unchecked. The arguments come from a guest: patterns are matched in linear time, and a check has a bounded number of
-//! steps.
+//! Every keyword is either checked, or known to assert nothing; a schema with any other keyword is rejected when the tool is
+//! registered, so that nothing passes unchecked. The arguments come from a guest: patterns are matched in linear time, and a
+//! check has a bounded number of steps.
 
 mod value;
 
@@ -16,17 +16,17 @@ use serde_json::{Map, Value};
 use value::{canonical, compare, is_a, is_multiple, kind_of};
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
-/// Keywords whose value is a schema, a list of schemas, schemas by name.
+/// Keywords whose value is a schema, a list of schemas, or schemas by name.
 const SCHEMAS: [&str; 8] = ["items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"];
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
-/// Keywords whose value is a number, and a number of things.
+/// Keywords whose value is a number, and a count.
 const NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 const COUNTS: [&str; 8] =
     ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"];
 /// The other keywords that are checked.
 const OTHERS: [&str; 8] = ["type", "enum", "const", "required", "dependentRequired", "pattern", "uniqueItems", "$ref"];
-/// Keywords that assert nothing. A `format` is one: the draft leaves its check to those who ask for it.
+/// Keywords that assert nothing. `format` is one: the draft makes its check optional.
 const ANNOTATIONS: [&str; 15] = [
     "$schema",
     "$id",
@@ -45,20 +45,20 @@ const ANNOTATIONS: [&str; 15] = [
     "discriminator",
 ];
 
-/// Memory of a compiled pattern.
+/// Maximum memory of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
-/// Schemas that are entered in one check, and how deep: a schema that refers to itself has no end of its own.
+/// Maximum number of schemas entered in one check, and maximum depth, because a recursive schema has no end.
 const MAX_STEPS: usize = 1_000_000;
 const MAX_DEPTH: usize = 200;
 
-/// A schema whose keywords are all understood.
+/// A schema with only supported keywords.
 #[derive(Debug)]
 pub(super) struct Schema {
     root: Value,
     patterns: HashMap<String, Regex>,
 }
 
-/// Reads the schema of a tool's arguments; the complaint says what is wrong with it.
+/// Parses the schema of a tool's arguments; the error is the reason.
 pub(super) fn parse(text: &str) -> Result<Schema, String> {
     let root: Value = serde_json::from_str(text).map_err(|error| format!("not JSON ({error})"))?;
     let schema = understood(root)?;
@@ -75,7 +75,7 @@ fn understood(root: Value) -> Result<Schema, String> {
     Ok(Schema { root, patterns })
 }
 
-/// A JSON schema (draft 2020-12) whose keywords are all checked, for values that come from outside.
+/// A JSON schema (draft 2020-12) with only supported keywords, for untrusted values.
 ///
 /// ```
 /// use sandlite_runtime::JsonSchema;
@@ -88,11 +88,11 @@ fn understood(root: Value) -> Result<Schema, String> {
 pub struct JsonSchema(Schema);
 
 impl JsonSchema {
-    /// Reads a schema.
+    /// Parses a schema.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with it, such as an unsupported keyword.
+    /// Returns the problem, such as an unsupported keyword.
     pub fn parse(schema: &Value) -> Result<Self, String> {
         understood(schema.clone()).map(Self)
     }
