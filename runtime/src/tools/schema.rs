@@ -101,7 +101,7 @@ impl JsonSchema {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the value, with its place in it.
+    /// Returns the violation, with its position.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check(&self.0, value)
     }
@@ -203,11 +203,11 @@ fn types(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     kinds.iter().map(|kind| kind.as_str().unwrap_or("?"))
 }
 
-/// Whether arguments fit a schema; the complaint names the place.
+/// Checks arguments against a schema; the error names the position.
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
     let check = Check { schema, steps: Cell::new(0), depth: Cell::new(0) };
     let result = check.at("", &schema.root, value);
-    // A check that was broken off proves nothing, whatever `not` and `anyOf` made of it.
+    // An aborted check proves nothing, whatever `not` and `anyOf` made of it.
     if check.is_over() { Err("checking the arguments takes too long".to_owned()) } else { result }
 }
 

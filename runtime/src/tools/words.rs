@@ -1,21 +1,21 @@
 //! The words of a command line as the arguments of a tool: `--city Paris` by its schema, and the text for `--help`.
 //!
-//! Decides nothing about what fits: the schema is checked afterwards, as for every call.
+//! Does not validate: the schema is checked afterwards, as for every call.
 
 use serde_json::{Map, Value};
 
-/// What the words of a command line ask for.
+/// The request in the words of a command line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Asked {
     /// A call with these arguments.
     Call(Value),
-    /// The text that explains the options.
+    /// A request for the help text.
     Help(String),
 }
 
-/// Reads the words after the name of a tool.
+/// Parses the words after the name of a tool.
 pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[String]) -> Result<Asked, String> {
-    // The whole call as one JSON object, as `tool NAME JSON` takes it.
+    // The whole call as one JSON object, as for `tool NAME JSON`.
     if let [only] = words
         && only.trim_start().starts_with('{')
     {
@@ -81,7 +81,7 @@ impl<'a> Options<'a> {
         self.properties.iter().find(|(name, _)| *name == property).map_or(&Value::Null, |(_, rule)| rule)
     }
 
-    /// The property that a flag means, and whether it says no. `-` and `_` are the same in it.
+    /// Returns the property of a flag, and whether it is negated. `-` and `_` are equivalent.
     fn find(&self, flag: &str) -> Option<(&'a str, bool)> {
         let named = |flag: &str| {
             let same = |name: &str| name.replace('-', "_") == flag.replace('-', "_");
@@ -96,7 +96,7 @@ impl<'a> Options<'a> {
     fn help(&self, name: &str, description: &str) -> String {
         let mut usage = format!("Usage: {name}");
         let mut lines = Vec::new();
-        // Those that must be given come first, in the order in which they can be given without their names.
+        // Required properties first, in the order of positional arguments.
         let others = self.properties.iter().map(|(property, _)| *property).filter(|property| !self.required.contains(property));
         for property in self.required.iter().copied().chain(others) {
             let rule = self.rule(property);
@@ -142,7 +142,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The types that a rule allows, those of its choices too; none when it does not say.
+/// Returns the types that a rule allows, including those of its alternatives; none if unspecified.
 fn kinds<'a>(schema: &'a Value, rule: &'a Value) -> Vec<&'a str> {
     let rule = resolved(schema, rule);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|word| rule.get(word)).filter_map(Value::as_array).flatten();
@@ -155,13 +155,13 @@ fn kinds<'a>(schema: &'a Value, rule: &'a Value) -> Vec<&'a str> {
     own.into_iter().chain(of_choices).collect()
 }
 
-// One step: a definition that refers to another is not an option for words.
+// One step: a definition that refers to another is not supported as an option.
 fn resolved<'a>(schema: &'a Value, rule: &'a Value) -> &'a Value {
     let pointer = rule.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix('#'));
     pointer.and_then(|pointer| schema.pointer(pointer)).unwrap_or(rule)
 }
 
-// A flag that is given again adds to a list, and replaces anything else.
+// A repeated flag adds to a list, and replaces any other value.
 fn put(given: &mut Map<String, Value>, schema: &Value, property: &str, rule: &Value, word: &str) {
     let kinds = kinds(schema, rule);
     if !kinds.contains(&"array") || kinds.contains(&"string") {
@@ -182,7 +182,7 @@ fn put(given: &mut Map<String, Value>, schema: &Value, property: &str, rule: &Va
     }
 }
 
-// A word as a value of one of these types. What does not look like one stays text, which the schema then refuses in its own words.
+// Converts a word to one of these types. If it does not look like one it stays text, which the schema then rejects.
 fn value(kinds: &[&str], rule: &Value, word: &str) -> Value {
     let text = || Value::from(word);
     if kinds.contains(&"string") {

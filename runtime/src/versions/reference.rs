@@ -1,13 +1,13 @@
-//! The words for a version: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
+//! References to versions: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
 
 use sqlite_fs::{Filter, Reader, Version};
 
 use crate::{Error, clock};
 
-/// Longest reference that is looked at.
+/// Maximum length of a reference.
 const LONGEST: usize = 300;
 
-/// Returns whether a name could not be told from a reference of another kind.
+/// Returns whether a name is ambiguous with a reference of another kind.
 pub(super) fn is_reserved(name: &str) -> bool {
     let is_version =
         name.strip_prefix('v').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
@@ -19,7 +19,7 @@ pub(super) fn invalid(reference: &str, reason: &str) -> Error {
     Error::Invalid(format!("invalid version `{shown}`: {reason}"))
 }
 
-/// Finds the version that a reference means.
+/// Resolves a reference to a version.
 pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
     let reference = reference.trim();
     if reference.len() > LONGEST {
@@ -64,7 +64,7 @@ fn named(reader: &Reader, name: &str, reference: &str) -> Result<Version, Error>
     }
 }
 
-// The state after a run: its own version, or that of the last run before it that changed something.
+// The state after a run: its own version, or that of the last earlier run that changed something.
 fn after_run(reader: &Reader, run: i64, reference: &str) -> Result<Version, Error> {
     if let Some(version) = reader.version_of(run)? {
         return Ok(version);
@@ -75,7 +75,7 @@ fn after_run(reader: &Reader, run: i64, reference: &str) -> Result<Version, Erro
     before_run(reader, run)
 }
 
-/// The state in which a run began.
+/// Returns the state in which a run started.
 pub(super) fn before_run(reader: &Reader, run: i64) -> Result<Version, Error> {
     let began = reader.calls(&Filter { limit: 1, before: run.checked_add(1), ..Filter::default() })?;
     let began = began.first().map_or(i64::MAX, |call| call.started);
@@ -86,7 +86,7 @@ pub(super) fn before_run(reader: &Reader, run: i64) -> Result<Version, Error> {
             return Err(invalid(&run.to_string(), "its version was pruned"));
         };
         before = Some(last.number);
-        // What no run made is told by its time.
+        // A version without a run is found by its time.
         let is_before = |version: &Version| version.call.map_or(version.time <= began, |call| call < run);
         if let Some(found) = page.into_iter().find(is_before) {
             return Ok(found);

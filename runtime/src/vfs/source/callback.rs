@@ -1,7 +1,7 @@
-//! Functions of the embedding program as a source: files and directories that are generated when somebody opens them.
+//! Functions of the embedding program as a source: files and directories that are generated when they are opened.
 //!
-//! A function runs on a thread of its own, which nobody waits for once the command is over. What it returns is checked before a
-//! guest sees any of it. A function that reads what it is generating, or changes its own sandbox, is refused at once.
+//! A function runs on its own thread, which is abandoned once the command has ended. Its result is checked before a guest sees
+//! any of it. A function that reads the path it is generating, or changes its own sandbox, fails at once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -17,19 +17,19 @@ use crate::tools::ToolContext;
 use crate::vfs::directory::component;
 use crate::{Cancel, RunningFiles};
 
-/// Calls of one function at a time, those that nobody waits for any more included.
+/// Maximum number of concurrent calls of one function, including abandoned ones.
 const CALLS_MAX: usize = 32;
-/// Deepest directory that a function returns.
+/// Maximum depth of a directory that a function returns.
 const DEPTH_MAX: usize = 64;
-/// Sizes of generated files that are remembered.
+/// Maximum number of remembered sizes of generated files.
 const SIZES_MAX: usize = 10_000;
-/// Directories that a view has generated and keeps; then it begins anew.
+/// Maximum number of cached generated directories per view; then the cache is cleared.
 const TREES_MAX: usize = 1024;
 /// Longest name.
 const NAME_MAX: usize = 255;
 
 thread_local! {
-    /// The sandboxes that the calling thread generates something for.
+    /// The sandboxes for which the calling thread generates something.
     static GENERATING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn is_generating(sandbox: u64) -> bool {
     GENERATING.with_borrow(|sandboxes| sandboxes.contains(&sandbox))
 }
 
-/// What a function that generates files returns: a file, or a directory of more.
+/// The return value of a function that generates files: a file, or a directory of nodes.
 ///
 /// ```
 /// use sandlite_runtime::ProvidedNode;
@@ -59,17 +59,17 @@ enum Provided {
 }
 
 impl ProvidedNode {
-    /// A file with this content.
+    /// Creates a file with this content.
     pub fn file(content: impl Into<Vec<u8>>) -> Self {
         Self(Provided::File(content.into().into()))
     }
 
-    /// A directory with these entries. Of two entries with one name, the last counts.
+    /// Creates a directory with these entries. Of two entries with the same name, the last one counts.
     pub fn directory<N: Into<String>>(entries: impl IntoIterator<Item = (N, Self)>) -> Self {
         Self(Provided::Directory(Arc::new(entries.into_iter().map(|(name, node)| (name.into(), node)).collect())))
     }
 
-    /// A file or directory that is generated when it is opened itself.
+    /// Creates a file or directory that is generated when it is opened itself.
     #[must_use]
     pub fn later(provider: Provider) -> Self {
         Self(Provided::Later(provider))
@@ -84,7 +84,7 @@ impl ProvidedNode {
     }
 }
 
-/// What is generated, and for whom.
+/// The context of a generated node.
 #[derive(Clone, Debug)]
 pub struct NodeContext {
     path: String,
@@ -93,37 +93,37 @@ pub struct NodeContext {
 }
 
 impl NodeContext {
-    /// The path in the sandbox.
+    /// Returns the path in the sandbox.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The row in the history of the command that reads; `None` if the embedding program itself reads.
+    /// Returns the history row of the reading command; `None` if the embedding program itself reads.
     #[must_use]
     pub fn run(&self) -> Option<i64> {
         Some(self.call.run()).filter(|run| *run != 0)
     }
 
-    /// The files as the command that reads has them, for reading; `None` if no command does.
+    /// Returns the files as the reading command sees them, for reading; `None` if no command reads.
     #[must_use]
     pub fn files(&self) -> Option<&RunningFiles> {
         Some(self.call.files()).filter(|files| !files.is_over())
     }
 
-    /// What stops the command.
+    /// Returns the handle that stops the command.
     #[must_use]
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Whether nobody waits for the content any more.
+    /// Returns whether the content is no longer needed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.call.is_over() || self.cancel.is_killed()
     }
 
-    /// The same as the context of a tool's call.
+    /// Returns the same in the form of a tool's context.
     #[must_use]
     pub fn call(&self) -> &ToolContext {
         &self.call
@@ -147,18 +147,18 @@ impl fmt::Debug for Provider {
 }
 
 impl Provider {
-    /// A file. The function is called for each open and returns the whole content; its error is what the reader is told, as the
-    /// reason of an input/output error.
+    /// Creates a file. The function is called for each open and returns the whole content; its error is reported to the reader as
+    /// the reason of an input/output error.
     pub fn file(generate: impl Fn(&NodeContext) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::File, move |context| generate(context).map(ProvidedNode::file))
     }
 
-    /// A file, as a [`ProvidedNode`] that must be one.
+    /// Creates a file from a [`ProvidedNode`] that must be one.
     pub fn file_node(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::File, generate)
     }
 
-    /// A directory. The function is called once for a command, and again whenever the directory itself is listed.
+    /// Creates a directory. The function is called once for a command, and again whenever the directory itself is listed.
     pub fn directory(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::Directory, generate)
     }
@@ -172,7 +172,7 @@ impl Provider {
         Self { kind, generate: Arc::new(generate), calls: Arc::default() }
     }
 
-    // Calls the function on the thread that was made for it.
+    // Calls the function on its own thread.
     fn call(&self, context: &NodeContext, sandbox: u64, largest: u64) -> Result<ProvidedNode, String> {
         GENERATING.with_borrow_mut(|sandboxes| sandboxes.push(sandbox));
         let returned = catch_unwind(AssertUnwindSafe(|| (self.generate)(context)));
@@ -190,7 +190,7 @@ fn name_of(kind: FileType) -> &'static str {
     if kind == FileType::Directory { "directory" } else { "file" }
 }
 
-/// Refuses what a guest must not see: names that are paths, endless trees, files that are too large.
+/// Rejects invalid results: names that are paths, endless trees, files that are too large.
 fn check(node: &ProvidedNode, largest: u64, depth: usize, names: &mut usize) -> Result<(), String> {
     match &node.0 {
         Provided::File(bytes) if bytes.len() as u64 > largest => {
@@ -215,17 +215,17 @@ fn check(node: &ProvidedNode, largest: u64, depth: usize, names: &mut usize) -> 
     }
 }
 
-/// A function that is mounted.
+/// A mounted function.
 #[derive(Debug)]
 pub(crate) struct CallbackSource {
     provider: Provider,
     largest: u64,
-    /// What generated files were last.
+    /// The last known sizes of generated files.
     sizes: Mutex<HashMap<String, u64>>,
 }
 
 impl CallbackSource {
-    /// Mounts a function whose files have at most so many bytes.
+    /// Mounts a function whose files have at most this many bytes.
     pub(crate) fn new(provider: Provider, largest: u64) -> Self {
         Self { provider, largest, sizes: Mutex::default() }
     }
@@ -249,15 +249,15 @@ impl Source for CallbackSource {
     }
 }
 
-/// What one view has generated.
+/// The generated content of one view.
 struct CallbackFiles {
     source: Arc<CallbackSource>,
     context: SourceContext,
-    /// Directories that were generated, by the path of their provider.
+    /// Generated directories, by the path of their provider.
     trees: Mutex<HashMap<String, ProvidedNode>>,
 }
 
-/// What a path leads to.
+/// The result of resolving a path.
 enum Found {
     Content(Arc<[u8]>),
     Directory(Arc<BTreeMap<String, ProvidedNode>>),
@@ -321,14 +321,14 @@ impl CallbackFiles {
         Ok(tree)
     }
 
-    // Walks from the root; a directory that is `listed` itself is generated anew.
+    // Walks from the root; a directory that is `listed` itself is generated again.
     fn find(&self, path: &str, listed: bool) -> Result<Found, FsError> {
         let mut node = ProvidedNode(Provided::Later(self.source.provider.clone()));
         let mut at = String::new();
         let mut names = path.split('/').filter(|name| !name.is_empty());
         loop {
             let next = names.next();
-            // What is provided may be provided in turn, and so on: as deep as directories may be.
+            // Provided nodes may be providers in turn, up to the maximum depth of directories.
             for step in 0.. {
                 match node.0 {
                     Provided::Later(provider) if provider.kind == FileType::Directory && step < DEPTH_MAX => {
@@ -355,7 +355,7 @@ impl CallbackFiles {
 
 impl SourceFiles for CallbackFiles {
     fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
-        // Nobody needs the function to know what its own file or directory is.
+        // The type of its own file or directory is known without calling the function.
         let (kind, size) = match self.source.provider.kind {
             kind if path.is_empty() => (kind, self.source.sizes().get(path).copied().unwrap_or(0)),
             _ => match self.find(path, false)? {
