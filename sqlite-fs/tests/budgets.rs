@@ -367,7 +367,7 @@ fn an_import_keeps_the_newest_history_and_refuses_what_is_too_much() {
     }
     database.export(&path, sqlite_fs::Export::default()).unwrap();
     let (imported, notes) = Database::import(&path, options(None, TIGHT), &Import::default()).unwrap();
-    assert_eq!(notes.notes, ["limit `history`: 0 old calls and the output of 23 more were left out"]);
+    assert_eq!(notes.notes, ["limit `history`: 0 old calls and the output of 23 more were omitted"]);
     assert!(used(&imported).history <= TIGHT.history);
     assert_eq!(used(&imported), counted(&imported));
     assert_eq!((run(&imported, 1).pruned, run(&imported, 23).pruned, run(&imported, 24).pruned), (true, true, false));
@@ -379,7 +379,7 @@ fn an_import_keeps_the_newest_history_and_refuses_what_is_too_much() {
     let digest = Some(database.digest(sqlite_fs::Export::default()).unwrap());
     let import = Import { digest, ..Import::default() };
     let error = Database::import(&path, options(None, TIGHT), &import).err().unwrap().to_string();
-    assert_eq!(error, "the file was refused: quota: more than 8388608 bytes of history");
+    assert_eq!(error, "the file was rejected: quota: history exceeds 8388608 bytes");
     Database::import(&path, options(None, wide), &import).unwrap();
 
     let few = memory(Quota { history: 200_000, ..wide });

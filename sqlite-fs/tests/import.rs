@@ -544,8 +544,8 @@ fn a_layer_of_an_overlay_comes_in_without_its_base() {
         assert_eq!(
             imported.notes,
             [
-                "the file is a layer over `/srv/base`: what only the base has is not here",
-                "1 origins of copied files were left out",
+                "the file is an overlay of `/srv/base`: files that exist only in the base were not imported",
+                "1 origins of copied files were omitted",
             ]
         );
         assert_eq!(database.check().unwrap(), []);

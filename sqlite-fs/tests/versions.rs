@@ -203,7 +203,7 @@ fn labels_are_unique_and_name_versions_that_exist() {
     let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
     assert_eq!(refused("before the change", 0), "invalid label: `before the change` exists");
     assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 are kept");
-    assert_eq!(refused("12", 1), "invalid label: a number is the name of a version already");
+    assert_eq!(refused("12", 1), "invalid label: a number already denotes a version");
     assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");
     transaction.commit().unwrap();
     let reader = database.reader().unwrap();

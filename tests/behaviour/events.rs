@@ -28,7 +28,7 @@ fn a_hook_sees_what_changes_and_can_refuse_it() {
     let refused = sandbox.bash("echo bad > /src/a; echo z > /other; echo done").unwrap();
     assert_eq!((refused.status.code(), refused.refused.as_deref()), (1, Some("no bad words")));
     assert_eq!(refused.stdout, b"done\n");
-    assert!(String::from_utf8_lossy(&refused.stderr).ends_with("sandlite: changes refused by a hook: no bad words\n"));
+    assert!(String::from_utf8_lossy(&refused.stderr).ends_with("sandlite: changes rejected by a hook: no bad words\n"));
     assert_eq!(sandbox.bash("cat /src/a /other").unwrap().stdout, b"good\ny\n", "all of it was rolled back");
     let row = sandbox.history_run(refused.run).unwrap().unwrap();
     assert_eq!((row.error.as_deref(), row.exit_code, row.changes), (Some("no bad words"), Some(1), None));

@@ -43,7 +43,7 @@ fn a_reference_that_means_nothing_is_an_error_that_says_so() {
     for (reference, reason) in [
         ("HEAD~99", "there are not so many versions"),
         ("nobody", "expected a run's number"),
-        ("9999", "there is no such run"),
+        ("9999", "unknown run"),
         ("@{soon}", "expected a time"),
         ("HEAD~x", "expected a number after `~`"),
         ("", "expected a run's number"),

@@ -113,7 +113,7 @@ fn t_net_04_requests_in_flight_are_bounded_and_all_answered() {
         };
         match answer["error"]["message"].as_str() {
             Some(error) => {
-                assert!(error.contains("too many requests at a time"), "{error}");
+                assert!(error.contains("too many concurrent requests"), "{error}");
                 busy += 1;
             }
             None => done += 1,

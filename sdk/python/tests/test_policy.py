@@ -94,7 +94,7 @@ def test_a_hook_refuses_with_a_message() -> None:
         box.write_file("/src/a", "good")
         assert asked[0][1] == [("created", "/src"), ("created", "/src/a")]
         result = box.bash("echo bad > /src/a; echo 1 > /other")
-        assert result.exit_code == 1 and result.stderr == "sandlite: changes refused by a hook: no bad words\n"
+        assert result.exit_code == 1 and result.stderr == "sandlite: changes rejected by a hook: no bad words\n"
         assert box.read_file("/src/a") == "good" and not box.exists("/other")
         with pytest.raises(RefusedError, match="no bad words"):
             box.write_file("/src/a", "bad")
