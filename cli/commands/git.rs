@@ -33,9 +33,9 @@ fn export(global: &Global, args: &args::GitExport, printer: &Printer) -> anyhow:
     let done = sandbox.versions().git_export(&args.to, &GitExport { path: super::fs::guest(&args.path), form })?;
     drop(slow);
     if printer.is_json() {
-        let mut told = serde_json::to_value(&done)?;
-        told["path"] = json!(args.to);
-        printer.json(&told);
+        let mut printed = serde_json::to_value(&done)?;
+        printed["path"] = json!(args.to);
+        printer.json(&printed);
         return Ok(Code::Success);
     }
     let what = match form {

@@ -1,7 +1,7 @@
 //! The file tools of an agent: what a model is given instead of a shell for reading, searching and editing.
 //!
 //! One implementation for MCP, REST and Python. Each tool takes a request, answers with data, is bounded in what it returns, says
-//! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing of JSON-RPC.
+//! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing about JSON-RPC.
 
 mod bounded;
 mod edit;

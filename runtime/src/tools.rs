@@ -404,7 +404,7 @@ mod tests {
     fn a_panic_is_a_failure_without_details() {
         let broken = tools(|_| panic!("/home/secret"));
         let failure = broken.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100, &ToolContext::default()).unwrap_err();
-        assert_eq!(failure.message, "the tool itself broke down");
+        assert_eq!(failure.message, "the tool panicked");
     }
 
     #[test]

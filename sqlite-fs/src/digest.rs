@@ -1,7 +1,7 @@
 //! A digest of the content of a snapshot, so that its recipient can verify that it is the one that was sent (T-SNAP-07).
 //!
 //! Rows are hashed by meaning, in a defined order (paths, keys, numbers of calls): neither SQLite's layout nor inode numbers,
-//! which an import assigns anew, matter. Authenticating a digest is up to the caller: it is short enough to be signed by any
+//! which an import reassigns, matter. Authenticating a digest is up to the caller: it is short enough to be signed by any
 //! tool, or to be sent separately from the file.
 
 use std::collections::HashMap;

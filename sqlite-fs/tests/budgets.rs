@@ -264,7 +264,7 @@ fn sums_are_the_same_over_many_opens() {
     }
 }
 
-/// Another program is told by the indexes of AgentFS's SDKs when it came between two opens, and by SQLite while we have it open.
+/// Another program is detected by the indexes of AgentFS's SDKs if it wrote between two opens, and by SQLite while the file is open.
 #[test]
 fn sums_are_counted_again_after_another_program_wrote() {
     let dir = tempfile::tempdir().unwrap();
@@ -300,7 +300,7 @@ fn a_file_from_before_there_were_budgets_gets_them() {
     let before = used(&database);
     drop(database);
     rusqlite::Connection::open(&path).unwrap().execute_batch("DROP TABLE sandlite_usage").unwrap();
-    // Whoever only reads does not need the table.
+    // A read-only database does not need the table.
     let looking = options(Some(&path), TIGHT).read_only().open().unwrap();
     assert_eq!(used(&looking), before);
     drop(looking);
@@ -333,7 +333,7 @@ fn t_dos_07_a_file_above_its_ceiling_does_not_grow_however_often_it_is_opened() 
     let mut grown = Vec::new();
     for n in 0..60 {
         let database = options(Some(&path), tight).open().unwrap();
-        // Files are above their quota, the history has room in its own: the file takes what it may, and goes on.
+        // Files are above their quota, the history has room in its own: the file is accepted within its limits.
         let id = record(&database, &format!("open {n}"), &vec![b'x'; MB as usize]);
         assert!(run(&database, id).command.starts_with("open"), "{n}");
         drop(database);

@@ -114,7 +114,7 @@ fn an_edit_that_only_a_time_shows_is_a_conflict_too() {
     let project = project();
     let sandbox = overlay(&project);
     sandbox.bash("echo sandbox > /p/README").unwrap();
-    // The same length, and the modification time of before: only the time of the change tells.
+    // The same length, and the modification time of before: only the change time differs.
     let readme = project.path().join("README");
     let modified = fs::metadata(&readme).unwrap().modified().unwrap();
     fs::write(&readme, "READ ME\n").unwrap();

@@ -1,4 +1,4 @@
-//! What is about to be committed can be refused, and what was committed is told in order, to each consumer at least once. A writer that
+//! Commits can be rejected, and committed changes are reported in order, to each consumer at least once. A writer that
 //! has not seen the newest content changes nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,7 +141,7 @@ fn a_consumer_resumes_where_it_stopped_and_its_place_is_no_change() {
     sandbox.fs().write("/b", "2").unwrap();
     let page = sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap();
     assert_eq!(lines(&page.events), ["created /b"]);
-    // Whoever was killed before it acknowledged gets them again.
+    // A consumer that was killed before it acknowledged them gets them again.
     assert_eq!(lines(&sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap().events), ["created /b"]);
     assert_eq!(sandbox.view("ann", [""; 0]).unwrap().cursor("index").unwrap(), None, "a view has its own consumers");
     assert!(sandbox.acknowledge("", None).is_err() && sandbox.acknowledge("a\nb", None).is_err());

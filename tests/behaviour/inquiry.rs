@@ -99,7 +99,7 @@ fn lines_that_are_older_than_all_versions_belong_to_the_oldest() {
     assert_eq!(authors.iter().filter(|author| **author == oldest).count(), 3, "{authors:?}");
 }
 
-/// A sandbox with so many versions, of which one breaks something.
+/// A sandbox with this many versions, of which one breaks something.
 fn broken(versions: u32, at: u32) -> Sandbox {
     let sandbox = sandbox();
     sandbox.bash("echo fine > /state").unwrap();

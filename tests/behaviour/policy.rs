@@ -167,7 +167,7 @@ fn commands_can_do_what_the_rule_says_and_nothing_else() {
     }
 }
 
-// T-POL-03: what is hidden cannot be told from what never was.
+// T-POL-03: a hidden path cannot be distinguished from a missing one.
 #[test]
 fn a_hidden_directory_looks_exactly_like_a_missing_one() {
     let hidden = Case::Hidden.bind(&zone());

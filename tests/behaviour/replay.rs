@@ -119,7 +119,7 @@ fn a_replay_begins_where_it_is_told() {
 }
 
 #[test]
-fn a_recording_has_no_more_than_the_limits_of_whoever_replays_it() {
+fn a_recording_has_no_more_than_the_limits_of_its_replay() {
     let path = tempfile::tempdir().unwrap();
     let path = path.path().join("hostile.db");
     let sandbox = Sandbox::builder().host(host()).preset(Preset::Permissive).database(&path).open().unwrap();

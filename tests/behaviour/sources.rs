@@ -229,7 +229,7 @@ fn a_slow_function_ends_at_the_deadline_and_with_its_process() {
     let output = sandbox.run(Command::bash("cat /slow").limits(tight)).unwrap();
     assert!(output.status.limit().is_some(), "{:?}", output.status);
     assert!(began.elapsed() < Duration::from_secs(5));
-    // A process that is killed does not wait for the function, and the rest of the command goes on.
+    // A process that is killed does not wait for the function, and the rest of the command continues.
     check(&sandbox, "timeout 0.1 cat /slow; echo $?", "124\nsandlite: /slow: the command ended before the function did\n");
 }
 

@@ -196,7 +196,7 @@ fn t_dos_07_a_host_command_writes_no_more_than_the_sandbox_may_hold() {
     let output = jailed(&sandbox, script);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (125, "host: the tree is larger than the sandbox allows\n"));
     assert!(!sandbox.fs().exists("/work/f0").unwrap(), "all of it or nothing");
-    // One that goes on writing is stopped.
+    // One that keeps writing is stopped.
     let output = jailed(&sandbox, "i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i + 1)); done");
     assert_eq!(output.status.code(), 125, "{}", stderr(&output));
     assert!(stderr(&output).contains("wrote more than the sandbox allows"), "{}", stderr(&output));

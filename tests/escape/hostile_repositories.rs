@@ -1,4 +1,4 @@
-//! Git repositories that somebody made to harm whoever imports them (T-GIT-01).
+//! Git repositories made to harm their importer (T-GIT-01).
 
 use std::io::Write as _;
 use std::path::Path;

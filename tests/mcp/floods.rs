@@ -175,7 +175,7 @@ fn t_dos_03_tools_do_not_build_more_than_an_answer_holds() {
     }
     assert!(whole == format!("\"{value}\""));
     let first = client.call("kv_get", json!({ "key": "large" }));
-    assert!(text(&first).contains("go on with offset=131072"), "{}", &text(&first)[131_000..]);
+    assert!(text(&first).contains("continue with offset=131072"), "{}", &text(&first)[131_000..]);
     // A row with thousands of changed files, and rows with long commands.
     client.data("bash", json!({ "command": "mkdir /many; cd /many; seq 5000 | split -l1 -a4 -" }));
     let row = client.data("history", json!({ "name": "bash" }));

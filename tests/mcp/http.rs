@@ -418,7 +418,7 @@ fn t_net_08_clients_that_do_not_read_hold_up_nobody() {
     let half: Vec<TcpStream> = (0..8).map(|_| server.connect(b"POST /mcp HTTP/1.1\r\nHost: loc")).collect();
     assert_eq!(server.bash("echo through")["stdout"], "through\n");
     drop((silent, half));
-    // Whoever goes away while its command runs ends it: the next one has its turn.
+    // A client that disconnects while its command runs ends it: the next one gets its turn.
     let mut gone = BufReader::new(server.connect(&call("echo started; sleep 250")));
     let mut line = String::new();
     while !line.contains("started") {

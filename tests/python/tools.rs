@@ -18,7 +18,7 @@ fn builder() -> Builder {
     });
     let refuse = Tool::new("refuse-all", "Never works.", json!({}), |_| Err("not today".to_owned()));
     let panic = Tool::new("panic", "Breaks.", json!({}), |_| panic!("a secret of the host"));
-    let echo = Tool::new("echo", "Gives back what it is given.", json!({}), Ok);
+    let echo = Tool::new("echo", "Returns its arguments.", json!({}), Ok);
     Sandbox::builder().host(host()).tool(add).tool(refuse).tool(panic).tool(echo)
 }
 
@@ -71,7 +71,7 @@ fn errors_are_exceptions_without_details_of_the_host() {
     check(&catch("tools.add(1, 2, mode='x')"), "invalid add | add: `mode` must be one of \"plain\", \"loud\"\n");
     check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not taken\n");
     check(&catch("tools.refuse_all()"), "failed refuse-all | refuse-all: not today\n");
-    check(&catch("tools.panic()"), "failed panic | panic: the tool itself broke down\n");
+    check(&catch("tools.panic()"), "failed panic | panic: the tool panicked\n");
     check(&catch("tools.call('nothing')"), "unknown nothing | nothing: unknown tool `nothing`: the host offers others\n");
     let output = sandbox().python("from sandlite import tools\ntools.refuse_all()").unwrap();
     let expected = "Traceback (most recent call last):\n  File \"<string>\", line 2, in <module>\n    tools.refuse_all()\n    ~~~~~~~~~~~~~~~~^^\nsandlite.ToolError: refuse-all: not today\n";
@@ -101,7 +101,7 @@ fn bash_calls_with_json() {
     check_bash("tool echo", "{}\n", "", 0);
     check_bash(
         "tool -l",
-        "add\tAdds two numbers.\nrefuse-all\tNever works.\npanic\tBreaks.\necho\tGives back what it is given.\n",
+        "add\tAdds two numbers.\nrefuse-all\tNever works.\npanic\tBreaks.\necho\tReturns its arguments.\n",
         "",
         0,
     );

@@ -285,7 +285,7 @@ mod tests {
             "unit": { "enum": ["c", "f"] },
         }, "required": ["city"] });
         let expected = "Usage: weather --city STRING [--days INTEGER] [--[no-]deep] [--unit VALUE]\n\n\
-                        Tells the weather.\n\n\
+                        Reports the weather.\n\n\
                         Options:\n  \
                         --city STRING   [required]\n  \
                         --days INTEGER  How many. [default: 1]\n  \
@@ -293,7 +293,7 @@ mod tests {
                         --unit VALUE    (one of c, f)\n  \
                         --help          Print this text\n";
         for line in ["--help", "-h", "--city x --help"] {
-            let asked = read("weather", "Tells the weather.", &schema, &words(line));
+            let asked = read("weather", "Reports the weather.", &schema, &words(line));
             assert_eq!(asked, Ok(Asked::Help(expected.to_owned())));
         }
     }

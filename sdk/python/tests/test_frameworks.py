@@ -284,7 +284,7 @@ def test_every_framework_takes_a_session(box):
 
 
 @pytest.mark.parametrize("names", [["bash"], ["python", "read_file"]])
-def test_whoever_can_cut_output_can_show_all_of_it(box, names):
+def test_tools_that_truncate_output_bring_the_tool_that_shows_all_of_it(box, names):
     tools = anthropic.SandboxTools(box, names=names)
     assert {tool["name"] for tool in tools.tools} == {*names, "history"}
     code = {"command": "seq 30000"} if "bash" in names else {"code": "for i in range(30000): print(i)"}

@@ -172,7 +172,7 @@ fn each_lie_about_the_past_is_refused() {
             Ok(_) => panic!("{lie}: came in"),
         }
     }
-    // Sums and lists are made anew, whatever the file says of them; digests are not believed.
+    // Sums and lists are recomputed, whatever the file contains; digests are not trusted.
     let lie = "UPDATE sandlite_version SET total=99, inodes=x'ffff', digest=zeroblob(32)";
     Connection::open(&path).unwrap().execute_batch(lie).unwrap();
     let (imported, _) = import(&path).unwrap();

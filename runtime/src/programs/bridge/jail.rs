@@ -39,7 +39,7 @@ const OPEN_FILES: u32 = 1024;
 const LIMITED: &str = "ulimit -c 0; ulimit -n \"$1\"; ulimit -t \"$2\"; ulimit -f \"$3\"; ulimit -d \"$4\"; \
                        ulimit -u \"$5\" 2>/dev/null || ulimit -p \"$5\"; shift 5; exec \"$@\"";
 
-/// How long the jail may take to end after it was told to.
+/// How long the jail may take to end after a request.
 const GONE: Duration = Duration::from_secs(5);
 
 /// Maximum duration of the test.

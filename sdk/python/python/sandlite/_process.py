@@ -347,9 +347,9 @@ class AsyncProcess:
     def __init__(self, running: Running, command: str) -> None:
         self._running = running
         self._ended = _Ended(running, command)
-        #: Standard output, as it comes.
+        #: Standard output, as it arrives.
         self.stdout = AsyncOutput(running, _STDOUT)
-        #: Standard error, as it comes.
+        #: Standard error, as it arrives.
         self.stderr = AsyncOutput(running, _STDERR)
 
     @property
