@@ -257,7 +257,8 @@ fn a_function_that_calls_its_own_sandbox_is_refused_at_once() {
     let _ = place.set(sandbox.clone());
     let began = Instant::now();
     let refused = "a function that generates files cannot run or change anything in the sandbox that waits for it";
-    let expected = format!("{refused}\n{refused}\ncannot read `/back`: a function cannot read the path that it is generating\nplain");
+    let expected =
+        format!("{refused}\n{refused}\ncannot read `/back`: a function cannot read the path that it is generating\nplain");
     check(&sandbox, "echo run > /tmp/new; cat /back", &format!("{expected}\nrun\n"));
     assert_eq!(String::from_utf8(sandbox.fs().read("/back").unwrap()).unwrap(), expected);
     assert!(began.elapsed() < Duration::from_secs(5));

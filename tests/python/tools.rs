@@ -88,10 +88,7 @@ fn none_registered_none_callable() {
     );
     super::check("from sandlite import tools; print(tools.list())", "[]\n");
     let output = super::sandbox().bash("tool --list; tool add '{}'").unwrap();
-    assert_eq!(
-        (texts(&output).1.as_str(), output.status.code()),
-        ("tool: add: unknown tool `add`: the host offers none\n", 2)
-    );
+    assert_eq!((texts(&output).1.as_str(), output.status.code()), ("tool: add: unknown tool `add`: the host offers none\n", 2));
 }
 
 #[test]
