@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(copied("a:b:/c"), Ok(("a:b".into(), "/c".to_owned())));
         assert!(copied("a").is_err() && copied("a:b").is_err() && copied(":/b").is_err());
         assert!(mounted("src:/src").is_ok() && mounted("src:/src:overlay").is_ok() && mounted("src:/src:ro").is_ok());
-        assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: a mount is `ro`")));
+        assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: expected `ro`")));
         assert!(mounted("src:ro").is_err_and(|error| error == "missing `:`"));
         assert!(mounted("db:base.db:/b").is_ok() && mounted("at:HEAD~1:/then:overlay").is_ok());
         assert!(mounted("src:dst").is_err_and(|error| error == "the path in the sandbox must start with `/`"));

@@ -379,7 +379,7 @@ mod tests {
             assert!(Tools::new(vec![named(name)]).is_err(), "{name:?}");
         }
         let twice = Tools::new(vec![named("a"), named("a")]).unwrap_err();
-        assert_eq!(twice.to_string(), "there are two tools called `a`");
+        assert_eq!(twice.to_string(), "duplicate tool `a`");
     }
 
     #[test]
@@ -421,6 +421,6 @@ mod tests {
         assert!(!context.is_over());
         drop(context.ends());
         assert!(context.is_over());
-        assert_eq!(prepared.run(100, &context).unwrap_err().message, "the command is over");
+        assert_eq!(prepared.run(100, &context).unwrap_err().message, "the command has ended");
     }
 }

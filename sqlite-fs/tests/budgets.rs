@@ -187,7 +187,7 @@ fn t_dos_07_keys_have_a_length_and_a_budget() {
     let (longest, longer) = ("k".repeat(Quota::KEY_MAX), "k".repeat(Quota::KEY_MAX + 1));
     kv.set(&longest, "1").unwrap();
     let error = kv.set(&longer, "1").unwrap_err().to_string();
-    assert_eq!(error, "invalid key: it has 1025 bytes, at most 1024 are allowed");
+    assert_eq!(error, "invalid key: the key has 1025 bytes; the maximum is 1024");
     let value = format!("\"{}\"", "v".repeat(100_000));
     let made = (0..100).take_while(|n| kv.set(&format!("key{n}"), &value).is_ok()).count();
     assert_eq!(made, 10);

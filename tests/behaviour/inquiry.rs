@@ -33,7 +33,7 @@ fn a_run_is_shown_with_its_output_and_what_it_changed() {
         assert!(answer.text.contains(part), "{part}: {}", answer.text);
     }
     assert_eq!(answer.data["changes"]["total"], 1);
-    for (reference, reason) in [("999", "no such run"), ("nobody", "invalid version"), ("@{soon}", "expected a time")] {
+    for (reference, reason) in [("999", "unknown run"), ("nobody", "invalid version"), ("@{soon}", "expected a time")] {
         let error = sandbox.versions().show(reference).err().unwrap().to_string();
         assert!(error.contains(reason), "{error}");
     }

@@ -560,7 +560,7 @@ fn a_view_sees_its_own_runs_and_sessions() {
     assert_eq!(ann.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[ann]\n");
     assert_eq!(owner.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[k3y]\n");
     for refused in [bob.info().err(), bob.check().err(), bob.fork_to("/nowhere.db").err(), bob.export("/nowhere.db").err()] {
-        assert!(refused.is_some_and(|error| error.to_string().ends_with("this view does not see the whole sandbox")));
+        assert!(refused.is_some_and(|error| error.to_string().ends_with("this view does not include the whole sandbox")));
     }
     // Changes that are hidden now are not listed any more.
     let later = ann.with_policy(rules(&[("/s", "hidden")])).unwrap();

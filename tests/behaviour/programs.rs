@@ -104,7 +104,7 @@ fn there_is_no_program_unless_it_was_asked_for() {
     assert_eq!(stdout(&sandbox, "ls -A /usr/local/bin; command -v upper || echo none"), "none\n");
     assert_eq!(sandbox.bash("upper").unwrap().status.code(), 127);
     let error = sandbox.run(Command::program("upper", [""; 0])).unwrap_err();
-    assert_eq!(error.to_string(), "`upper` cannot be started");
+    assert_eq!(error.to_string(), "cannot start `upper`");
 }
 
 #[test]

@@ -52,7 +52,9 @@ fn t_brg_01_only_what_was_granted_is_there_and_runs() {
     assert_eq!(stderr(&sandbox.bash("host cat file").unwrap()), "host: the host command `cat` is not granted\n");
     let unknown = builder().allow_host(["no-such-program-here"]).open().map(drop).unwrap_err();
     assert!(
-        unknown.to_string().starts_with("cannot grant host commands: cannot grant `no-such-program-here`: there is no"),
+        unknown
+            .to_string()
+            .starts_with("cannot grant host commands: cannot grant `no-such-program-here`: `no-such-program-here` is not in"),
         "{unknown}"
     );
     assert!(builder().allow_host(["../bin/sh"]).open().is_err());

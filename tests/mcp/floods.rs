@@ -56,7 +56,7 @@ fn t_net_04_messages_without_bound_are_answered_and_not_kept() {
     });
     assert!(long.contains("`id` of the message is too long"), "{long}");
     let batch = refused(&mut client, &Value::Null, |stdin| stdin.write_all(b"[{}]").unwrap());
-    assert!(batch.contains("batches are not read"), "{batch}");
+    assert!(batch.contains("batches are not supported"), "{batch}");
     is_alive(&mut client);
 }
 

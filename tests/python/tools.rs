@@ -69,7 +69,7 @@ fn errors_are_exceptions_without_details_of_the_host() {
     check(&catch("tools.add(a=1)"), "invalid add | add: `b` is missing\n");
     check(&catch("tools.add('x', 1)"), "invalid add | add: `b` must be of type integer, not string\n");
     check(&catch("tools.add(1, 2, mode='x')"), "invalid add | add: `mode` must be one of \"plain\", \"loud\"\n");
-    check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not taken\n");
+    check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not allowed\n");
     check(&catch("tools.refuse_all()"), "failed refuse-all | refuse-all: not today\n");
     check(&catch("tools.panic()"), "failed panic | panic: the tool panicked\n");
     check(&catch("tools.call('nothing')"), "unknown nothing | nothing: unknown tool `nothing`: the host offers others\n");
@@ -117,7 +117,7 @@ fn a_tool_is_a_command_with_options() {
     check_bash("refuse-all", "", "tool: refuse-all: not today\n", 1);
     check_bash("add --a 1", "", "tool: add: `b` is missing\n", 2);
     check_bash("add --a one --b 2", "", "tool: add: `a` must be of type integer, not string\n", 2);
-    check_bash("add --c 1", "", "tool: add: unknown option `--c`: `add --help` lists the options\n", 2);
+    check_bash("add --c 1", "", "tool: add: unknown option `--c`: run `add --help` to list the options\n", 2);
     check_bash("command -v add; type -t add; /bin/add 1 2; env add 3 4", "/usr/bin/add\nfile\n21\n43\n", "", 0);
 }
 
@@ -253,7 +253,7 @@ fn results_are_bounded_as_output_is() {
 #[test]
 fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
     let error = builder().tool(Tool::new("x y", "", "{}", Ok)).open().err().unwrap();
-    assert!(error.to_string().starts_with("`x y` cannot be the name of a tool"), "{error}");
+    assert!(error.to_string().starts_with("invalid tool name `x y`"), "{error}");
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
     assert!(error.to_string().starts_with("invalid schema of tool `x`"), "{error}");
 }

@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(names.unwrap(), ["six==1.17.0", "from-more", "flask    >=3"]);
         for line in ["--index-url https://x", "-e .", "git+https://x", "./wheels/x.whl"] {
             let error = requirements(&format!("six\n{line}\n"), &mut |_| Ok(String::new())).unwrap_err();
-            assert_eq!(error.to_string(), format!("line 2 of the requirements is not a name and versions: `{line}`"));
+            assert_eq!(error.to_string(), format!("invalid requirement on line 2: `{line}`"));
         }
     }
 
@@ -380,7 +380,7 @@ mod tests {
         let mut read = |_: &str| Ok("-r self.txt\n".to_owned());
         assert_eq!(
             requirements("-r self.txt\n", &mut read).unwrap_err().to_string(),
-            "files of requirements name each other in a circle"
+            "requirements files include each other in a cycle"
         );
     }
 
@@ -389,14 +389,14 @@ mod tests {
         let stderr = "ERROR: Could not find a version that satisfies the requirement numpy>=2 (from pandas)\n\
                       ERROR: No matching distribution found for numpy>=2\n";
         let refused = not_found("pandas", stderr);
-        assert_eq!(refused.reason, "it needs `numpy`, which pip cannot find as a wheel");
-        assert!(refused.hint.unwrap().starts_with("the scientific Python has `numpy`"));
+        assert_eq!(refused.reason, "it requires `numpy`, which pip cannot find as a wheel");
+        assert!(refused.hint.unwrap().starts_with("use the scientific Python, which includes `numpy`"));
         assert_eq!(
             not_found("nosuch==1", "ERROR: No matching distribution found for nosuch==1").reason,
             "pip cannot find it as a wheel"
         );
         assert_eq!(not_found("x", "something else\n").reason, "something else");
-        assert_eq!(blamed("a", "b", "no").reason, "it needs `b`, which does not work without its compiled part: no");
+        assert_eq!(blamed("a", "b", "no").reason, "it requires `b`, which does not work without its native code: no");
     }
 
     #[test]

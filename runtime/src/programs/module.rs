@@ -89,11 +89,11 @@ mod tests {
         check_error(b"#!/bin/sh\n", "it is not a WebAssembly module");
         check_error(b"\0as", "it is not a WebAssembly module");
         check_error(b"\0asm\x0d\0\x01\0", "it is a component: only core modules for `wasm32-wasip1` are supported");
-        check_error(b"\0asm\x02\0\0\0", "its version of WebAssembly is unknown");
+        check_error(b"\0asm\x02\0\0\0", "unknown version of WebAssembly");
         let mut long = b"\0asm\x01\0\0\0".to_vec();
         // A code section of one function with 8 388 607 bytes.
         long.extend([10, 5, 1, 0xff, 0xff, 0xff, 0x03]);
-        check_error(&long, "one of its functions has 8388607 bytes, and 7654321 are allowed");
+        check_error(&long, "one of its functions has 8388607 bytes; the maximum is 7654321");
     }
 
     #[test]

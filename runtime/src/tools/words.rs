@@ -260,7 +260,7 @@ mod tests {
     fn what_must_be_given_needs_no_name() {
         check("Paris --days 2", json!({ "city": "Paris", "days": 2 }));
         check("-- --help", json!({ "city": "--help" }));
-        complaint("Paris Rome", "unexpected argument `Rome`: `weather --help` lists the options");
+        complaint("Paris Rome", "unexpected argument `Rome`: run `weather --help` to list the options");
     }
 
     #[test]
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn a_flag_that_is_not_there_is_named() {
-        complaint("--town Paris", "unknown option `--town`: `weather --help` lists the options");
-        complaint("--no-city", "unknown option `--no-city`: `weather --help` lists the options");
-        complaint("--city", "option `--city` needs a value");
+        complaint("--town Paris", "unknown option `--town`: run `weather --help` to list the options");
+        complaint("--no-city", "unknown option `--no-city`: run `weather --help` to list the options");
+        complaint("--city", "missing value for option `--city`");
     }
 
     #[test]

@@ -76,7 +76,7 @@ def test_views_have_labels_runs_and_sessions_of_their_own() -> None:
         assert bob.session("s").bash("echo [$x]").stdout == "[]\n"
         with pytest.raises(InvalidError):
             box.view("a/b")
-        with pytest.raises(InvalidError, match="does not see the whole sandbox"):
+        with pytest.raises(InvalidError, match="does not include the whole sandbox"):
             bob.info()
 
 

@@ -458,10 +458,10 @@ mod tests {
             check(provider, &format!("invalid name `{}`", name.escape_debug()));
         }
         let deep = (0..=DEPTH_MAX).fold(ProvidedNode::file(""), |node, _| ProvidedNode::directory([("d", node)]));
-        check(Provider::directory(move |_| Ok(deep.clone())), "directories are nested more than 64 deep");
-        check(Provider::file(|_| Ok(vec![0; 101])), "the content has 101 bytes, and a file may have 100");
+        check(Provider::directory(move |_| Ok(deep.clone())), "directories are nested deeper than 64");
+        check(Provider::file(|_| Ok(vec![0; 101])), "the content has 101 bytes; the maximum is 100");
         check(Provider::file(|_| Err("no such user".to_owned())), "no such user");
         check(Provider::file(|_| panic!("on purpose")), "the function panicked");
-        check(Provider::directory(|_| Ok(ProvidedNode::file(""))), "expected a directory, and the function returned a file");
+        check(Provider::directory(|_| Ok(ProvidedNode::file(""))), "expected a directory, but the function returned a file");
     }
 }
