@@ -169,7 +169,7 @@ fn an_export_overwrites_nothing_and_needs_files() {
     sandbox.bash("echo hi > /note").unwrap();
     let options = GitExport { path: "/".to_owned(), form: GitForm::Repository };
     let refused = sandbox.versions().git_export(directory.path(), &options).unwrap_err();
-    assert!(refused.to_string().contains("it exists"), "{refused}");
+    assert!(refused.to_string().contains("it already exists"), "{refused}");
     let options = GitExport { path: "/nothing".to_owned(), form: GitForm::Repository };
     let refused = sandbox.versions().git_export(&directory.path().join("x"), &options).unwrap_err();
     assert!(refused.to_string().contains("no version has files below it"), "{refused}");
