@@ -150,7 +150,7 @@ impl NativeSandbox {
             tools: tools.into(),
             commands: commands.into(),
         };
-        let preset: Preset = preset.parse().map_err(|error| errors::raise(py, &Error::Invalid(error.to_string())))?;
+        let preset = preset.parse::<Preset>().map_err(|error| errors::raise(py, &Error::Invalid(error.to_string())))?;
         let python = match python {
             "core" => runtime::Python::Core,
             "sci" => runtime::Python::Scientific,

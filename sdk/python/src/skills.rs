@@ -68,7 +68,7 @@ impl NativeSkills {
     fn open(py: Python<'_>, path: Option<PathBuf>, preset: &str, limits: Option<String>) -> PyResult<Self> {
         fork::check(py)?;
         let opened = py.detach(|| {
-            let preset: Preset = preset.parse().map_err(|error| Error::Invalid(error.to_string()))?;
+            let preset = preset.parse::<Preset>().map_err(|error| Error::Invalid(error.to_string()))?;
             let limits = limits.map_or_else(|| Ok(preset.limits()), |text| Limits::parse_custom(&text))?;
             let catalog = path.map_or_else(|| Ok(Catalog::in_memory()?), |path| catalog(&path, &limits))?;
             Ok(Skills::with_start(catalog, limits, host))
