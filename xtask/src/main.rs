@@ -7,8 +7,10 @@ mod cpython_tests;
 mod demo;
 mod dist;
 mod guests;
+mod nightly;
 mod record;
 mod run;
+mod skips;
 mod wasi_testsuite;
 mod wheel;
 
@@ -25,6 +27,7 @@ Usage: cargo xtask <command>
 
   demo      install prerequisites, build everything, and give a short tour
   test      run every check of CI: format, lints, repository rules, tests
+  nightly   run the extended checks: all of CPython's tests, AgentFS's SDKs, MCP clients, 10 000 kills, hostile files, soak
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: also install the scientific Python for its tests)
   wheel     build the Python package, including the guests
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run_demo(),
         "test" => check::run(),
+        "nightly" => nightly::run_nightly(),
         "guests" => guests::run(rest),
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::about::About;
 use crate::errors;
 use crate::sandbox::NativeSandbox;
+use crate::task::{self, Stop};
 
 /// The result of an operation, before it is converted for Python.
 pub(crate) enum Done {
