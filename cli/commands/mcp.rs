@@ -1,4 +1,4 @@
-//! `sandlite mcp`: the sandbox as tools for an agent.
+//! `sandlite mcp`: serves the sandbox as tools for an agent.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::exit::Code;
 use crate::printer::Printer;
 
 pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Result<Code> {
-    // Standard output belongs to the protocol: everything else goes to standard error.
+    // Standard output carries the protocol, so everything else goes to standard error.
     let teller = printer.clone();
     let host =
         crate::engine::with_shipped(Host::builder()).progress(move |what| teller.note(format_args!("{what} …"))).build()?;

@@ -236,7 +236,7 @@ fn a_program_that_knows_no_turns_is_still_noticed() {
     assert_eq!(count_outside(&second), 1, "after a commit of the other process");
     write(&first, "/a", "three");
     assert_eq!(count_outside(&first), 1, "it is noticed once");
-    // The log begins anew, first without and then with a stranger's commit in between.
+    // The log restarts, first without and then with a foreign commit in between.
     second.compact(None).unwrap();
     write(&first, "/a", "four");
     assert_eq!(count_outside(&first), 1);

@@ -169,10 +169,10 @@ fn an_export_overwrites_nothing_and_needs_files() {
     sandbox.bash("echo hi > /note").unwrap();
     let options = GitExport { path: "/".to_owned(), form: GitForm::Repository };
     let refused = sandbox.versions().git_export(directory.path(), &options).unwrap_err();
-    assert!(refused.to_string().contains("it exists"), "{refused}");
+    assert!(refused.to_string().contains("it already exists"), "{refused}");
     let options = GitExport { path: "/nothing".to_owned(), form: GitForm::Repository };
     let refused = sandbox.versions().git_export(&directory.path().join("x"), &options).unwrap_err();
-    assert!(refused.to_string().contains("no version has files there"), "{refused}");
+    assert!(refused.to_string().contains("no version has files below it"), "{refused}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
 }
 
@@ -343,13 +343,13 @@ fn a_repository_that_cannot_be_imported_is_an_error_and_changes_nothing() {
     git(directory.path(), &["init", "-q", "unborn"]);
     for (name, reason) in [
         ("sha256", "SHA-256"),
-        ("reftable", "references are not files"),
+        ("reftable", "reference storage other than files"),
         ("module", "`sub` is a submodule"),
-        ("shared", "objects from another repository"),
-        ("worktree", "leads to another directory"),
-        ("part.bundle", "needs commits that are not in it"),
-        ("cut.bundle", "cut short"),
-        ("head.bundle", "cut short"),
+        ("shared", "alternates"),
+        ("worktree", "points to another directory"),
+        ("part.bundle", "requires commits that it does not contain"),
+        ("cut.bundle", "truncated"),
+        ("head.bundle", "truncated"),
         ("changed.bundle", "checksum differs"),
         ("missing", "is missing"),
         ("empty", "not a git repository"),
@@ -383,9 +383,9 @@ fn an_import_overwrites_nothing_and_fits_the_quota() {
     import(&sandbox, &path, "/r").unwrap();
     assert_eq!(sandbox.fs().read("/r/d/other").unwrap(), b"other\n");
     for (limit, reason) in [
-        ("disk = \"2 MB\"", "it needs room for 3145728 bytes"),
+        ("disk = \"2 MB\"", "it requires 3145728 bytes"),
         ("file = \"1 MB\"", "cannot write `/r/d/file`: the limit `file` is"),
-        ("inodes = 5", "it needs room for"),
+        ("inodes = 5", "it requires"),
     ] {
         let limits = Limits::parse_custom(&format!("base = \"strict\"\n{limit}")).unwrap();
         let small = Sandbox::builder().host(super::host()).custom_limits(limits).open().unwrap();

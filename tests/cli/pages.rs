@@ -121,7 +121,7 @@ fn the_slider_is_bounded() {
     sandlite(&["--db", "a.db", "bash", "-c", "seq 100000 > /long; rm /d/f1"], directory.path());
     sandlite(&["--db", "a.db", "info", "--html", "page.html"], directory.path());
     let page = fs::read_to_string(directory.path().join("page.html")).unwrap();
-    assert!(page.contains(" more entries are left out of the tree.") && page.contains("<li>… and "));
+    assert!(page.contains(" more entries are not shown in the tree.") && page.contains("<li>… and "));
     assert_eq!(page.matches("<div class=\"state ").count(), 5000);
     assert!(page.len() < 8 << 20, "{}", page.len());
     elements(&page);

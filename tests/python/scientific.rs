@@ -40,7 +40,7 @@ fn without_an_installation_it_is_refused_with_a_hint() {
     let host = Host::builder().cache(directory.path().join("cache")).build().unwrap();
     let error = Sandbox::builder().host(&host).python(Python::Scientific).open().err().unwrap();
     assert!(matches!(error, Error::NotInstalled { guest: "python-sci" }));
-    assert_eq!(error.hint().unwrap(), "`sandlite guests add python-sci` installs it");
+    assert_eq!(error.hint().unwrap(), "install it with `sandlite guests add python-sci`");
     assert!(host.guests().iter().any(|guest| guest.name == "python-sci" && !guest.installed));
 }
 

@@ -36,22 +36,22 @@ fn lints() -> Outcome {
     run_cargo(&["clippy", "--workspace", "--all-targets", "--release", "--quiet", "--", "-D", "warnings"])
 }
 
-// Licences, duplicates and sources; advisories need the network and run where it is there.
+// Licenses, duplicates and sources; advisories need the network and run where it is available.
 fn dependencies() -> Outcome {
     let installed = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
     if !installed {
-        return skips::skip("cargo-deny", "`cargo install cargo-deny` to check licenses and duplicates too");
+        return skips::skip("cargo-deny", "run `cargo install cargo-deny` to check licenses and duplicates too");
     }
     run_cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
 }
 
-// All of them, whatever fails: a run on another machine is worth everything it can tell. Some run examples, which are built first.
+// All of them, even after a failure: a run on another machine should report everything. Some run examples, which are built first.
 fn tests() -> Outcome {
     run_cargo(&["build", "--workspace", "--release", "--quiet", "--examples"])?;
     run_cargo(&["test", "--workspace", "--release", "--quiet", "--no-fail-fast", "--lib", "--bins", "--tests"])
 }
 
-// The whole workspace, though few packages have examples: a smaller choice has other features, and builds wasmtime again.
+// The whole workspace, though few packages have examples: a subset has other features, and builds wasmtime again.
 fn documentation() -> Outcome {
     run_cargo(&["test", "--workspace", "--release", "--quiet", "--doc"])
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask wheel`: the Python package with the guests inside, and its tests in a fresh virtual environment.
+//! `cargo xtask wheel`: builds the Python package including the guests, and tests it in a fresh virtual environment.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::{Fallible, Outcome, guests, skips};
 
 const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
 
-/// Whether a wheel carries guests that are compiled already.
+/// Whether a wheel includes compiled guests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guests {
     /// For other machines: the first command takes a second there.
@@ -19,12 +19,12 @@ enum Guests {
     AsTheyAre,
 }
 
-/// `cargo xtask wheel`: builds the wheel and tries it in a fresh environment, with an empty cache.
+/// `cargo xtask wheel`: builds the wheel and tests it in a fresh environment, with an empty cache.
 pub(crate) fn build() -> Outcome {
     guests::build()?;
     let wheel = wheel(Guests::Compiled)?;
     let python = environment("try", &wheel)?;
-    step("trying it, with nothing in the cache");
+    step("testing it with an empty cache");
     let cache = target().join("wheel/cache");
     if cache.exists() {
         fs::remove_dir_all(&cache)?;
@@ -34,7 +34,7 @@ pub(crate) fn build() -> Outcome {
     Ok(())
 }
 
-/// The package's own tests, if this machine has what they need.
+/// Runs the package's own tests, if this machine has the prerequisites.
 pub(crate) fn test() -> Outcome {
     if !has_python() {
         return skips::skip("the Python package", PYTHON);
@@ -63,7 +63,7 @@ pub(crate) fn test() -> Outcome {
     step("tests of the Python package");
     // One of them compares the package with the program.
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite"]), "install Rust with rustup")?;
-    // Not from the folder of the sources: the package under test is the installed one.
+    // Not from the source folder: the package under test is the installed one.
     let mut pytest = Command::new(&python);
     let report = target().join("wheel/pytest.xml");
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml"]).arg(&report).arg(".");
@@ -86,7 +86,7 @@ fn has_python() -> bool {
 
 fn wheel(carried: Guests) -> Fallible<PathBuf> {
     step("building the Python package");
-    // The whole workspace, as the tests do: one package alone has other features, and builds wasmtime again.
+    // The whole workspace, like the tests: one package alone has other features, and builds wasmtime again.
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--lib"]), "install Rust with rustup")?;
     let library = target().join("release/lib_native.so");
     let place = target().join("wheel");
@@ -98,7 +98,7 @@ fn wheel(carried: Guests) -> Fallible<PathBuf> {
     Ok(PathBuf::from(output(&mut pack, PYTHON)?.trim()))
 }
 
-// The library itself knows how guests are compiled for other machines; Python can load it from anywhere.
+// The library itself compiles guests for other machines; Python can load it from anywhere.
 fn compile(library: &Path, place: &Path) -> Fallible<Vec<PathBuf>> {
     step("compiling the guests for other machines");
     let loaded = place.join("native");

@@ -1,6 +1,7 @@
-//! Versions as commits: a sandbox becomes a git repository, and a git repository becomes versions.
+//! Versions as commits: exports a sandbox to a git repository, and imports a git repository as versions.
 //!
-//! Objects, packs and bundles are the crate `git`'s; here is what a version is as a commit (`export.rs`) and back (`import.rs`).
+//! Objects, packs and bundles are in the crate `git`; this module converts versions to commits (`export.rs`) and back
+//! (`import.rs`).
 
 mod export;
 mod import;
@@ -16,23 +17,23 @@ use crate::history::Run;
 pub use export::{GitExport, GitExported, GitForm};
 pub use import::{GitImport, GitImported};
 
-/// The name of an imported commit's row of the history.
+/// The name of an imported commit's history row.
 pub(super) const IMPORTED: &str = "git_import";
 
-/// Who made a commit, where the history does not say: runs have no author of their own.
+/// The author of a commit if the history has none: runs have no author.
 const AUTHOR: (&str, &str) = ("Sandlite", "sandlite@localhost");
 
-/// Bytes of a message at most.
+/// Maximum size of a message.
 const MESSAGE_BYTES: usize = 64 << 10;
 
-/// What a version is as a commit.
+/// A version as a commit.
 struct Described {
     author: Signature,
     committer: Signature,
     message: String,
 }
 
-/// The row of an imported commit has its author, date and message.
+/// The row of an imported commit contains its author, date and message.
 fn parameters_of(id: Id, commit: &git::Commit) -> Value {
     let git::Commit { author, message, .. } = commit;
     json!({
@@ -91,7 +92,7 @@ fn describe(logged: &LoggedVersion, is_first: bool) -> Described {
 }
 
 impl GitForm {
-    /// The form that a path asks for: a bundle for `x.bundle`, a bare repository for `x.git`, else one with files.
+    /// Returns the form for a path: a bundle for `x.bundle`, a bare repository for `x.git`, else one with a working tree.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {

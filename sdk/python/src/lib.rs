@@ -1,7 +1,7 @@
-//! The native half of the Python package: each method of [`Sandbox`](sandbox::NativeSandbox) is one operation, done at once without
-//! the interpreter lock, or begun on a thread of its own with a function to call at the end.
+//! The native half of the Python package: each method of [`Sandbox`](sandbox::NativeSandbox) is one operation, performed at once
+//! without the interpreter lock, or started on its own thread with a completion callback.
 //!
-//! What a person sees (types, results, exceptions) is Python, in `python/sandlite`.
+//! The public types, results and exceptions are in Python, in `python/sandlite`.
 
 #![cfg_attr(
     not(test),

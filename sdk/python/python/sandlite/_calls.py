@@ -1,4 +1,4 @@
-"""How each method calls the native half and reads its result, once for both the plain and the async sandbox."""
+"""How each method calls the native half and reads its result, shared by the synchronous and the async sandbox."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ EditLike = Union["tuple[str, str]", Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Mount:
-    """A directory of this machine, seen at ``guest``. It is never written to: ``ro`` refuses changes, ``overlay`` keeps them as rows.
+    """A directory on this machine, mounted at ``guest``. It is never written to: ``ro`` rejects changes, ``overlay`` stores them
+    in the sandbox.
 
-    ``allow_sensitive`` mounts it even though it may give away secrets (``/etc``, a home directory, ``.ssh``, …)."""
+    ``allow_sensitive`` mounts it even though it may expose secrets (``/etc``, a home directory, ``.ssh``, …)."""
 
     host: Union[str, "os.PathLike[str]"]
     guest: str
@@ -60,8 +61,8 @@ class Mount:
     allow_sensitive: bool = False
 
 
-#: A mount, or as the command line has it: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each with ``:ro`` or
-#: ``:overlay`` after it.
+#: A mount, or its form on the command line: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each optionally followed
+#: by ``:ro`` or ``:overlay``.
 MountLike = Union[Mount, str]
 
 
@@ -69,12 +70,12 @@ def _mount(given: MountLike) -> "Union[str, tuple[str, str, bool, bool]]":
     if isinstance(given, str):
         return given
     if given.mode not in ("ro", "overlay"):
-        raise ValueError(f"a mount is `ro` or `overlay`, not `{given.mode}`")
+        raise ValueError(f"invalid mount mode `{given.mode}`: expected `ro` or `overlay`")
     return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
 
 
 class Call(Generic[T]):
-    """A call: ``ask`` takes the callback for its end, or ``None``; ``read`` converts the native result."""
+    """A call: ``ask`` receives the completion callback, or ``None``; ``read`` converts the native result."""
 
     __slots__ = ("ask", "read")
 
@@ -88,7 +89,7 @@ def _same(value: Any) -> Any:
 
 
 def content(value: Content) -> bytes:
-    """Bytes of text, bytes, or a file of this machine."""
+    """The bytes of text, bytes, or a file on this machine."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -106,7 +107,7 @@ def _path(value: Any) -> Union[str, bytes]:
 
 
 def _limits(preset: str, limits: LimitsLike) -> str:
-    """The text of a file of limits; those that it does not set are the preset's."""
+    """The text of a limits file; missing limits are the preset's."""
     if not isinstance(limits, Mapping):
         with open(limits, encoding="utf-8") as file:
             return file.read()
@@ -114,7 +115,7 @@ def _limits(preset: str, limits: LimitsLike) -> str:
     return "\n".join([f"base = {json.dumps(preset)}", *lines])
 
 
-#: A policy file, the same as a mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or its rules alone.
+#: A policy file, an equivalent mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or only its rules.
 PolicyLike = Union[Mapping[str, Any], Sequence[Mapping[str, Any]], "os.PathLike[str]", str]
 
 
@@ -129,7 +130,7 @@ def policy_text(policy: PolicyLike) -> str:
 
 
 class Opening:
-    """What a sandbox is opened with; a snapshot given as bytes lives in a temporary file until then."""
+    """The arguments for opening a sandbox; a snapshot given as bytes is stored in a temporary file until then."""
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class Opening:
 
 
 def _options(timeout: Optional[float], options: "dict[str, Any]") -> str:
-    """The options of a command as JSON; a timeout is in seconds here, and in milliseconds there."""
+    """The options of a command as JSON; a timeout is in seconds here and in milliseconds there."""
     if timeout is not None:
         options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
     if options.get("env") is not None:
@@ -221,7 +222,7 @@ def run(
     echo: bool = False,
     **options: Any,
 ) -> Call[Result]:
-    """Runs a command to its end. ``options`` are those of the actions ``bash`` and ``python``."""
+    """Runs a command to completion. ``options`` are those of the actions ``bash`` and ``python``."""
     given, asked = _stdin(stdin), _options(timeout, options)
     return Call(
         lambda done: box.run(kind, text, asked, given, done, echo),
@@ -240,7 +241,7 @@ def start(
     interactive: bool = False,
     **options: Any,
 ) -> _native.Running:
-    """Starts a command, to be streamed; or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
+    """Starts a command for streaming or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
     return box.start(kind, text, _options(timeout, options), _stdin(stdin), not interactive, echo)
 
 
@@ -367,7 +368,7 @@ def walk(box: _native.Sandbox, path: str) -> Call[list[FileStat]]:
 
 
 HostPath = Union[str, "os.PathLike[str]"]
-#: Limits by name, or a file of them.
+#: Limits by name, or a limits file.
 LimitsLike = Union[Mapping[str, Any], HostPath]
 
 
