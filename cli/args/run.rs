@@ -95,6 +95,14 @@ pub(crate) struct RunOptions {
     /// Let the sandbox run these programs of this machine on copies of its directories, under bubblewrap: git,pytest
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
+    /// Give the sandbox the tools of MCP servers, from a file with {"mcpServers": {…}}
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) mcp_servers: Option<PathBuf>,
+    /// Confirm what these MCP servers say now, so that tools which have changed are on again
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
+    pub(crate) mcp_confirm: Vec<String>,
     /// What the command reads, instead of our own standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,

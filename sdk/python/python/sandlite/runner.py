@@ -46,6 +46,8 @@ __all__ = [
 #: The tools of a runner, by default.
 DEFAULT_TOOLS = ("glob", "grep", "read_file", "write_file", "edit_file", "run_command", "checkpoint")
 
+#: Where skills are: those of a catalog, and those of MCP servers.
+_SKILLS = ("/skills", "/servers")
 #: The name of a turn's row in the history.
 _ROW = "agent_turn"
 #: The tool by which a model hands over structured output.
@@ -195,7 +197,7 @@ class Runner:
 
     ``tools`` are names of actions (:func:`sandlite.actions`), ``run_command``, ``load_skill``, or :class:`RunnerTool` objects.
     ``output_schema`` is the JSON schema of structured output (:attr:`Outcome.data`). ``subrunners`` are offered as the tool
-    ``call_subrunner``. Skills are offered as ``load_skill`` if the sandbox has a directory ``/skills``."""
+    ``call_subrunner``. Skills are offered as ``load_skill`` if the sandbox has any in ``/skills`` or, of MCP servers, in ``/servers``."""
 
     def __init__(
         self,
@@ -462,8 +464,10 @@ class Runner:
 
     def _find_skills(self) -> "Generator[_Want, Any, None]":
         """Names the skills of the sandbox in the description of ``load_skill``."""
-        found = yield _Do(self.sandbox, "glob", {"pattern": "/skills/*/SKILL.md"})
-        paths = [] if found.is_error else found.text.splitlines()
+        paths: "list[str]" = []
+        for top in _SKILLS:
+            found = yield _Do(self.sandbox, "glob", {"pattern": f"{top}/*/SKILL.md"})
+            paths += [] if found.is_error else found.text.splitlines()
         listed = []
         for path in paths:
             window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": 40})
@@ -476,7 +480,12 @@ class Runner:
         name = str(arguments.get("name"))
         if "/" in name or name in ("", ".", ".."):
             return Answer(f"error: invalid name of a skill `{name}`", is_error=True)
-        return (yield _Do(self.sandbox, "read_file", {"path": f"/skills/{name}/SKILL.md"}))
+        answer = Answer("")
+        for top in _SKILLS:
+            answer = yield _Do(self.sandbox, "read_file", {"path": f"{top}/{name}/SKILL.md"})
+            if not answer.is_error:
+                break
+        return answer
 
 
 def conversations(box: Sandbox, runner: str = "main") -> "list[str]":
