@@ -110,8 +110,8 @@ impl Connection {
         let mut tools = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
-            let mut request = ListToolsRequest::default();
-            request.params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+            let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
             let options = PeerRequestOptions::with_timeout(LIST_TIMEOUT);
             let asked = self.service.peer().send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await;
             let answer = match asked {

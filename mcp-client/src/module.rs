@@ -201,7 +201,7 @@ pub(crate) fn module(server: &str, tools: &[Described]) -> String {
     let mut text = format!("\"Tools of an MCP server. `help(servers)` explains results and errors.\"\n\n{IMPORTS}");
     let _ = write!(text, "\n_SERVER = {}\n", literal(server));
     let names: Vec<String> = tools.iter().map(|tool| literal(&tool.function)).collect();
-    let _ = write!(text, "__all__ = [{}]\n", names.join(", "));
+    let _ = writeln!(text, "__all__ = [{}]", names.join(", "));
     for tool in tools {
         let _ = write!(text, "\n\n{}", function(tool, false));
     }

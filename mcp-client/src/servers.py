@@ -84,8 +84,10 @@ def _main(words):
         arguments = _json.loads(_sys.stdin.read() if text == "-" else text)
     except ValueError as error:
         return _complain(f"the arguments are not JSON: {error}")
+    if not isinstance(arguments, dict):
+        return _complain("the arguments are not a JSON object")
     try:
-        answer = _call(f"{words[0]}.{words[1]}", arguments if isinstance(arguments, dict) else {"": arguments})
+        answer = _call(f"{words[0]}.{words[1]}", arguments)
     except ToolError as error:
         _complain(error)
         return 1 if error.kind == "failed" else 2

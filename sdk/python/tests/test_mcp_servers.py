@@ -89,7 +89,8 @@ def test_bash_has_a_command(box):
         ("mcp test-one nothing", 2, "there is no tool `test-one.nothing`"),
         ("mcp other", 2, "unknown server `other`: there are test-one"),
         ("mcp test-one echo {", 2, "the arguments are not JSON"),
-        ("mcp test-one echo '[]'", 2, "`message` is missing"),
+        ("mcp test-one echo '[]'", 2, "the arguments are not a JSON object"),
+        ("mcp test-one echo", 2, "`message` is missing"),
     ):
         result = box.bash(line)
         assert result.exit_code == status and said in result.stderr, (line, result)
