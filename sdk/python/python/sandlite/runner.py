@@ -257,7 +257,8 @@ class Runner:
         """
         outcome = None
         for event in self.stream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
@@ -289,7 +290,8 @@ class Runner:
         """:meth:`run` for ``asyncio``. Cancelling it kills a running command."""
         outcome = None
         async for event in self.astream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
@@ -410,9 +412,10 @@ class Runner:
             return Answer(f"error: unknown tool `{name}`: there are {', '.join(self._tools)}", is_error=True)
         if not isinstance(arguments, Mapping):
             return Answer("error: the arguments are not an object", is_error=True)
-        if name == "call_subrunner":
+        # A program may have a tool of its own under these names.
+        if name == "call_subrunner" and self.subrunners:
             return (yield from self._delegate(arguments, usage))
-        if name == "load_skill":
+        if name == "load_skill" and not isinstance(tool, RunnerTool):
             return (yield from self._load_skill(arguments))
         if isinstance(tool, RunnerTool):
             return (yield _Do(self.sandbox, name, arguments, tool.function))
@@ -473,7 +476,7 @@ class Runner:
             window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": 40})
             if not window.is_error and path.endswith("/SKILL.md"):
                 listed.append(f"- {path.split('/')[-2]}: {_description(window.data['content'])}")
-        if listed:
+        if listed and not isinstance(self._tools.get("load_skill"), RunnerTool):
             self._tools["load_skill"] = _skill_tool("\n".join(listed))
 
     def _load_skill(self, arguments: Mapping[str, Any]) -> "Generator[_Want, Any, Answer]":
