@@ -417,9 +417,10 @@ class Runner:
             return (yield from self._delegate(arguments, usage))
         if name == "load_skill" and not isinstance(tool, RunnerTool):
             return (yield from self._load_skill(arguments))
-        if isinstance(tool, RunnerTool):
-            return (yield _Do(self.sandbox, name, arguments, tool.function))
-        return (yield _Do(self.sandbox, "bash" if name == _RUN_COMMAND.name else name, arguments))
+        function = tool.function if isinstance(tool, RunnerTool) else None
+        action = "bash" if name == _RUN_COMMAND.name and function is None else name
+        answer: Answer = yield _Do(self.sandbox, action, arguments, function)
+        return answer
 
     def _delegate(self, arguments: Mapping[str, Any], usage: "dict[str, int]") -> "Generator[_Want, Any, Answer]":
         sub = self.subrunners.get(str(arguments.get("runner")))
