@@ -15,6 +15,8 @@ const TOOL_NAME_MAX: usize = 64;
 /// Longest description, and largest schema.
 const DESCRIPTION_MAX: usize = 16 << 10;
 const SCHEMA_MAX: usize = 64 << 10;
+/// Everything that one server may say of its tools: the guest reads all of it in one list.
+const WORDS_MAX: usize = 1 << 20;
 /// Letters of a digest: half of BLAKE3's, which nobody finds a second text for.
 const DIGEST_LETTERS: usize = 32;
 
@@ -85,6 +87,7 @@ pub(crate) fn describe(server: &str, listed: &[Value], only: Option<&[String]>) 
     }
     let functions = identifiers(chosen.iter().map(|(name, _)| name.as_str()), "tool");
     let mut taken: Vec<String> = Vec::new();
+    let mut words = 0;
     let made = chosen.into_iter().zip(functions).map(|((name, tool), function)| {
         let description =
             tool.get("description").and_then(Value::as_str).or_else(|| tool.get("title")?.as_str()).unwrap_or_default();
@@ -97,7 +100,7 @@ pub(crate) fn describe(server: &str, listed: &[Value], only: Option<&[String]>) 
             name,
             function,
             description: description.to_owned(),
-            state: unusable(description, &schema).map_or(State::On, State::Unusable),
+            state: unusable(description, &schema, &mut words).map_or(State::On, State::Unusable),
             schema,
             digest,
         };
@@ -106,13 +109,17 @@ pub(crate) fn describe(server: &str, listed: &[Value], only: Option<&[String]>) 
     made.collect()
 }
 
-fn unusable(description: &str, schema: &Value) -> Option<String> {
+fn unusable(description: &str, schema: &Value, words: &mut usize) -> Option<String> {
     if description.len() > DESCRIPTION_MAX {
         return Some(format!("its description has {} bytes, and may have {DESCRIPTION_MAX}", description.len()));
     }
     let length = schema.to_string().len();
     if length > SCHEMA_MAX {
         return Some(format!("its schema has {length} bytes, and may have {SCHEMA_MAX}"));
+    }
+    *words += description.len() + length;
+    if *words > WORDS_MAX {
+        return Some(format!("the server says more than {WORDS_MAX} bytes of its tools"));
     }
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Some("its schema does not describe an object".to_owned());
@@ -252,6 +259,11 @@ mod tests {
             assert!(refusal.contains(part), "{refusal}");
             assert!(described.description.len() < 1000 && described.schema == json!({ "type": "object" }));
         };
+        let many: Vec<Value> = (0..100).map(|number| tool(&format!("t{number}"), &"x".repeat(DESCRIPTION_MAX))).collect();
+        let off = describe("s", &many, None)
+            .into_iter()
+            .filter(|tool| tool.refusal().is_some_and(|text| text.contains("the server says more")));
+        assert!((30..60).contains(&off.count()));
         check(tool("t", &"x".repeat(DESCRIPTION_MAX + 1)), "its description has");
         check(json!({ "name": "t", "inputSchema": { "description": "x".repeat(SCHEMA_MAX) } }), "its schema has");
         check(json!({ "name": "t", "inputSchema": { "type": "string" } }), "does not describe an object");

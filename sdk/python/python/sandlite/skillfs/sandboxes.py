@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Mapping, Optional, Union
 
 from .._sandbox import Sandbox
-from ..errors import SandliteError
 
 __all__ = [
     "E2BSandbox",
@@ -450,8 +449,3 @@ def _column(pattern: str, ignore_case: bool, regex: bool) -> Any:
         return None if found is None else len(text[: found.start()].encode()) + 1
 
     return column
-
-
-def error_of(error: SandliteError) -> RuntimeError:
-    """What SkillFS raises for the sandbox's own trouble."""
-    return RuntimeError(str(error))

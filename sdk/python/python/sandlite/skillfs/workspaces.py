@@ -21,8 +21,6 @@ BUNDLE_PATH_TEMPLATE = "/tmp/skillfs-bundles/{agent_id}.bundle"
 
 _LEFT_OUT = {".DS_Store", "Thumbs.db", "__pycache__", ".git", ".gitignore", ".pytest_cache"}
 
-Tool = "tuple[dict[str, Any], Callable[..., dict[str, Any]]]"
-
 _COMMIT = {
     "name": "git_commit",
     "description": "Commits all changes of the workspace and stores them. Without a message, one is made from the changed files.",
