@@ -85,7 +85,7 @@ fn export(host: &Host) {
             drop(
                 sandbox
                     .versions()
-                    .git_export(&to, &GitExport { path: "/src".to_owned(), form: GitForm::Bare })
+                    .git_export(&to, &GitExport { path: "/src".to_owned(), form: GitForm::Bare, checkpoints: false })
                     .expect("it is written"),
             )
         })

@@ -507,6 +507,12 @@ pub(crate) struct Mcp {
     /// Add a program to the sandbox: one installed with `sandlite guests add`, or a module built for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = run::program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
+    /// Give the sandbox the tools of other MCP servers, from a file with {"mcpServers": {…}}
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) mcp_servers: Option<PathBuf>,
+    /// Confirm what these MCP servers say now, so that tools which have changed are on again
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
+    pub(crate) mcp_confirm: Vec<String>,
     /// Offer only these tools, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

@@ -24,6 +24,7 @@ mod policy;
 mod presets;
 mod python;
 pub(crate) mod run;
+pub(crate) mod servers;
 pub(crate) mod skill;
 mod versions;
 mod wasm;

@@ -46,12 +46,15 @@ pub(crate) fn is_wanted(printer: &Printer) -> bool {
 
 /// Reads and runs commands until the user leaves.
 pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = commands::viewed(global, with_places(commands::builder(global, printer), options)?.open()?)?;
+    let opened = with_places(commands::builder(global, printer), options)?.open()?;
+    let (opened, servers) = commands::servers::attach(opened, options, printer)?;
+    let sandbox = commands::viewed(global, opened)?;
     let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
     let start = options.cwd.as_deref().unwrap_or(runtime::HOME);
     let mut conversation = open(global, options, &sandbox, &name, tongue)?.starting_in(start);
     welcome(global, tongue, printer);
     let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
+    servers.close();
     // An unnamed session could not be resumed.
     if options.session.is_none() && tongue == Tongue::Bash {
         sandbox.session(&name)?.remove()?;

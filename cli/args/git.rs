@@ -39,6 +39,9 @@ pub(crate) struct GitExport {
     /// Write a bare repository without a working tree
     #[arg(long)]
     pub(crate) bare: bool,
+    /// Make one commit for each checkpoint, with its message, instead of one for each version
+    #[arg(long)]
+    pub(crate) checkpoints: bool,
 }
 
 #[derive(Debug, ClapArgs)]

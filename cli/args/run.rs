@@ -95,6 +95,14 @@ pub(crate) struct RunOptions {
     /// Allow these programs of this machine to run on copies of the sandbox's directories, under bubblewrap: git,pytest
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
+    /// Give the sandbox the tools of MCP servers, from a file with {"mcpServers": {…}}
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) mcp_servers: Option<PathBuf>,
+    /// Confirm the current descriptions of these MCP servers, which turns changed tools on again
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
+    pub(crate) mcp_confirm: Vec<String>,
     /// Read the command's standard input from FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,

@@ -71,6 +71,10 @@ impl Wasm {
             skills: None,
             program: Vec::new(),
             allow_host: Vec::new(),
+            #[cfg(feature = "mcp")]
+            mcp_servers: None,
+            #[cfg(feature = "mcp")]
+            mcp_confirm: Vec::new(),
             stdin: self.stdin.clone(),
             python: PythonKind::Core,
             timeout: self.timeout,

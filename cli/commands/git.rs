@@ -30,7 +30,9 @@ fn export(global: &Global, args: &args::GitExport, printer: &Printer) -> anyhow:
     let sandbox = super::looking(global, printer)?;
     interrupt::clean_up(&args.to)?;
     let slow = printer.progress().slow("writing the repository");
-    let done = sandbox.versions().git_export(&args.to, &GitExport { path: super::fs::guest(&args.path), form })?;
+    let done = sandbox
+        .versions()
+        .git_export(&args.to, &GitExport { path: super::fs::guest(&args.path), form, checkpoints: args.checkpoints })?;
     drop(slow);
     if printer.is_json() {
         let mut printed = serde_json::to_value(&done)?;

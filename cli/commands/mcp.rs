@@ -43,7 +43,9 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
         ..Settings::new(host, global.preset.limits())
     };
-    let service = Service::new(super::viewed(global, builder.open()?)?, settings)?;
+    let (opened, servers) =
+        super::servers::attach_file(builder.open()?, args.mcp_servers.as_deref(), &args.mcp_confirm, printer)?;
+    let service = Service::new(super::viewed(global, opened)?, settings)?;
     match args.http {
         None => serve_stdio(service)?,
         Some(address) => {
@@ -58,6 +60,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
             serve_http(service, listen, |address| printer.note(format_args!("listening on http://{address}/mcp")))?;
         }
     }
+    servers.close();
     Ok(Code::Success)
 }
 

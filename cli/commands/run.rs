@@ -16,12 +16,15 @@ use crate::printer::{Hinted, Printer};
 /// Runs a command and reports its result.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
-    let sandbox = super::at(global, with_places(super::builder(global, printer), options)?.open_for(&command)?)?;
+    let opened = with_places(super::builder(global, printer), options)?.open_for(&command)?;
+    let (opened, servers) = super::servers::attach(opened, options, printer)?;
+    let sandbox = super::at(global, opened)?;
     let sandbox = match &options.onto {
         Some(file) => onto(&sandbox, file)?,
         None => sandbox,
     };
     let code = run_in(&sandbox, &interrupts, options, command, printer)?;
+    servers.close();
     close(sandbox, options.onto.is_some() || super::database(global).is_some());
     Ok(code)
 }

@@ -3,6 +3,7 @@
 mod base;
 mod builder;
 mod files;
+mod grants;
 mod kv;
 mod mount;
 mod own;

@@ -4,9 +4,10 @@ use crate::run::{cargo, run, step};
 use crate::{Outcome, attack, check, cpython_tests, guests};
 
 /// What the tests skip unless one of these is set.
-const WANTED: [(&str, &str); 5] = [
+const WANTED: [(&str, &str); 6] = [
     ("SANDLITE_PYTHON_SCI", "1"),
     ("SANDLITE_MCP_CLIENTS", "1"),
+    ("SANDLITE_MCP_SERVERS", "1"),
     ("SANDLITE_INTEROP", "1"),
     ("SANDLITE_SDK_FRAMEWORKS", "1"),
     ("SANDLITE_SOAK_SECONDS", "120"),

@@ -54,6 +54,29 @@ fn imported(run: &Run) -> Option<(Signature, String)> {
     Some((Signature { name: word("author")?, email: word("email")?, seconds, zone }, word("message")?))
 }
 
+fn is_imported(run: &Run) -> bool {
+    imported(run).is_some()
+}
+
+/// What a checkpoint is as a commit. An imported commit is what it was: exported again, it has the same hash.
+fn settle(logged: &LoggedVersion, said: Option<(String, i64)>) -> Described {
+    let (author, text) = match (logged.run.as_ref().and_then(imported), said) {
+        (Some(imported), _) => imported,
+        (None, Some((text, seconds))) => (signature(seconds), text),
+        (None, None) => (signature(logged.version.time / 1_000_000_000), format!("Version {}", logged.version.number)),
+    };
+    Described { committer: author.clone(), author, message: format!("{}\n", shortened(&text)) }
+}
+
+fn shortened(text: &str) -> String {
+    let mut message = text.trim().to_owned();
+    if message.len() > MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+        message.push('…');
+    }
+    message
+}
+
 fn signature(seconds: i64) -> Signature {
     let (name, email) = AUTHOR;
     Signature { name: name.to_owned(), email: email.to_owned(), seconds, zone: "+0000".to_owned() }
@@ -75,11 +98,7 @@ fn describe(logged: &LoggedVersion, is_first: bool) -> Described {
             (committer.clone(), text)
         }
     };
-    let mut message = text.trim().to_owned();
-    if message.len() > MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
-        message.push('…');
-    }
+    let mut message = shortened(&text);
     message.push('\n');
     if let Some(run) = run {
         message.push('\n');

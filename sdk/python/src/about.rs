@@ -10,6 +10,7 @@ use runtime::Tool;
 use crate::commands::CommandParts;
 use crate::gate;
 use crate::host_tools::{self, ToolParts};
+use crate::mcp::Mcp;
 
 /// The data of a sandbox that Python needs besides the sandbox itself.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct About {
     pub(crate) tools: Arc<[ToolParts]>,
     /// The Python functions that are commands.
     pub(crate) commands: Arc<[CommandParts]>,
+    /// Its MCP servers.
+    pub(crate) mcp: Option<Mcp>,
 }
 
 impl About {
@@ -43,8 +46,19 @@ impl About {
         gate::with_python(made).unwrap_or_default()
     }
 
-    /// Returns the tools; none once the interpreter is shutting down.
+    /// Whether there are tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.is_empty() || self.mcp.is_some()
+    }
+
+    /// The tools, those of MCP servers too; none of Python's once the interpreter is at its end.
     pub(crate) fn tools(&self) -> Vec<Tool> {
+        let mut tools = self.own_tools();
+        tools.extend(self.mcp.iter().flat_map(|mcp| mcp.tools(self.number)));
+        tools
+    }
+
+    fn own_tools(&self) -> Vec<Tool> {
         if self.tools.is_empty() {
             return Vec::new();
         }

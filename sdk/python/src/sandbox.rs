@@ -15,12 +15,13 @@ use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
+use crate::mcp::McpParts;
 use crate::mounts::MountParts;
 use crate::operation::{Done, act, command, json, short};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
-use crate::trees::{self, absolute};
-use crate::{errors, fork, policy};
+use crate::trees::{self, Form, absolute};
+use crate::{errors, fork, mcp, policy};
 
 /// A sandbox, open or closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
@@ -114,7 +115,7 @@ impl Drop for NativeSandbox {
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None, policy=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None, policy=None, mcp=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -135,6 +136,7 @@ impl NativeSandbox {
         own: Option<OwnParts>,
         base: Option<PathBuf>,
         policy: Option<String>,
+        mcp: Option<McpParts>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
         let policy = policy.map(|text| policy::parse(py, &text)).transpose()?;
@@ -149,6 +151,7 @@ impl NativeSandbox {
             is_read_only: read_only,
             tools: tools.into(),
             commands: commands.into(),
+            mcp: None,
         };
         let preset = preset.parse::<Preset>().map_err(|error| errors::raise(py, &Error::Invalid(error.to_string())))?;
         let python = match python {
@@ -157,6 +160,7 @@ impl NativeSandbox {
             other => return Err(errors::raise(py, &Error::Invalid(format!("unknown Python `{other}`: expected core or sci")))),
         };
         let work = move || {
+            let connected = mcp::connect(mcp, read_only)?;
             let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
             if let Some(limits) = limits {
                 builder = builder.custom_limits(limits);
@@ -196,7 +200,7 @@ impl NativeSandbox {
             if let Some(wait) = wait {
                 builder = builder.wait(wait);
             }
-            Ok(Done::Opened(Box::new((builder.cwd(cwd).open()?, about))))
+            Ok(Done::Opened(Box::new(mcp::attach(builder.cwd(cwd).open()?, about, connected)?)))
         };
         match done {
             Some(done) => task::begin(py, Stop::Nothing, Box::new(work), done),
@@ -480,10 +484,10 @@ impl NativeSandbox {
         })
     }
 
-    /// Writes the versions as a git repository or bundle and returns the result as JSON.
-    #[pyo3(signature = (to, path, bare, done=None))]
-    fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, bare: bool, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), bare))
+    /// The versions as a git repository or bundle; what was written, as JSON.
+    #[pyo3(signature = (to, path, how, done=None))]
+    fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, how: Form, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), how))
     }
 
     /// Imports the commits of a git repository or bundle as versions and returns the result as JSON.
@@ -513,7 +517,7 @@ impl NativeSandbox {
                 None => sandbox.fork()?,
             };
             // Its tools work for it, not for this one.
-            let fork = if about.tools.is_empty() { fork } else { fork.with_tools(about.tools())? };
+            let fork = if !about.has_tools() { fork } else { fork.with_tools(about.tools())? };
             Ok(Done::Opened(Box::new((commands::in_fork(fork, &about)?, about))))
         })
     }
@@ -582,7 +586,7 @@ impl NativeSandbox {
         if fork::is_copy() {
             std::mem::forget(sandbox);
         } else {
-            py.detach(move || drop(sandbox));
+            py.detach(move || mcp::close(sandbox, &self.about));
         }
     }
 }

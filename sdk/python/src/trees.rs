@@ -34,6 +34,9 @@ pub(crate) fn upload(sandbox: &Sandbox, host: &Path, path: &str) -> Result<Done,
     Ok(Done::Size(sandbox.fs().write_from(path, Content::new(file).announced(metadata.len()))?))
 }
 
+/// Whether a git repository has no files, and whether its commits are the checkpoints.
+pub(crate) type Form = (bool, bool);
+
 /// Copies a file to this machine; it is created atomically.
 pub(crate) fn download(sandbox: &Sandbox, path: &str, host: &Path, overwrite: bool) -> Result<Done, Error> {
     let failed = |source| Error::HostFile { path: host.to_owned(), source };
@@ -78,12 +81,12 @@ pub(crate) fn snapshot(sandbox: &Sandbox, compat: Option<&str>) -> Result<Done, 
 }
 
 /// Writes the versions as commits and returns the result as JSON.
-pub(crate) fn git_export(sandbox: &Sandbox, to: &Path, path: String, bare: bool) -> Result<Done, Error> {
+pub(crate) fn git_export(sandbox: &Sandbox, to: &Path, path: String, (bare, checkpoints): Form) -> Result<Done, Error> {
     let form = match GitForm::of(to) {
         GitForm::Repository if bare => GitForm::Bare,
         form => form,
     };
-    Ok(Done::Json(Some(text(&sandbox.versions().git_export(to, &GitExport { path, form })?)?)))
+    Ok(Done::Json(Some(text(&sandbox.versions().git_export(to, &GitExport { path, form, checkpoints })?)?)))
 }
 
 /// Imports commits as versions and returns the result as JSON.

@@ -8,7 +8,7 @@ use git::{Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, enc
 use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{ChangeKind, FileType, FsError, Reader, Step, Version, VersionKind, Volume as _};
 
-use super::{describe, signature};
+use super::{describe, is_imported, settle, signature};
 use crate::versions::compare::is_at_or_below;
 use crate::versions::{LoggedVersion, Versions};
 use crate::vfs::{Node, ROOT_NODE, Scope, View, export_tree};
@@ -41,6 +41,8 @@ pub struct GitExport {
     pub path: String,
     /// The form.
     pub form: GitForm,
+    /// Whether the checkpoints are the commits, with their messages, and not the versions. Imported commits stay, and there are no tags.
+    pub checkpoints: bool,
 }
 
 /// The result of an export.
@@ -154,6 +156,7 @@ struct Export<'a> {
     versions: Versions<'a>,
     reader: Reader,
     top: String,
+    checkpoints: bool,
     pack: PackWriter,
     root: Directory,
     /// The last commit and its tree.
@@ -183,7 +186,7 @@ impl Versions<'_> {
     /// sandbox.bash("mkdir /src; echo one > /src/note")?;
     /// sandbox.bash("echo two > /src/note")?;
     /// let path = directory.path().join("src.bundle");
-    /// let exported = sandbox.versions().git_export(&path, &GitExport { path: "/src".to_owned(), form: GitForm::of(&path) })?;
+    /// let exported = sandbox.versions().git_export(&path, &GitExport { checkpoints: false, path: "/src".to_owned(), form: GitForm::of(&path) })?;
     /// assert_eq!(exported.commits, 2);
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
@@ -203,20 +206,23 @@ impl Versions<'_> {
         }
         let new = NewFile::beside(to)?;
         let exported = match options.form {
-            GitForm::Bundle => self.export_bundle(new.path(), top)?,
-            GitForm::Bare => self.export_repository(new.path(), NewRepository::create(new.path(), true)?, top, false)?,
+            GitForm::Bundle => self.export_bundle(new.path(), (top, options.checkpoints))?,
+            GitForm::Bare => {
+                let repository = NewRepository::create(new.path(), true)?;
+                self.export_repository(new.path(), repository, (top, options.checkpoints), false)?
+            }
             GitForm::Repository => {
                 let repository = NewRepository::create(&new.path().join(".git"), false)?;
-                self.export_repository(new.path(), repository, top, true)?
+                self.export_repository(new.path(), repository, (top, options.checkpoints), true)?
             }
         };
         new.publish()?;
         Ok(exported)
     }
 
-    fn export_bundle(&self, path: &Path, top: String) -> Result<GitExported, Error> {
+    fn export_bundle(&self, path: &Path, what: (String, bool)) -> Result<GitExported, Error> {
         let packing = path.with_extension("pack");
-        let finished = self.export_commits(PackWriter::create(&packing)?, top)?;
+        let finished = self.export_commits(PackWriter::create(&packing)?, what)?;
         let head = finished.references.first().map(|branch| Reference { name: "HEAD".to_owned(), ..branch.clone() });
         let references: Vec<Reference> = head.into_iter().chain(finished.references).collect();
         git::write_bundle(path, &references, &packing)?;
@@ -227,11 +233,11 @@ impl Versions<'_> {
         &self,
         path: &Path,
         repository: NewRepository,
-        top: String,
+        (top, checkpoints): (String, bool),
         with_files: bool,
     ) -> Result<GitExported, Error> {
         let Finished { mut exported, packed, references, files, newest } =
-            self.export_commits(repository.pack()?, top.clone())?;
+            self.export_commits(repository.pack()?, (top.clone(), checkpoints))?;
         if with_files {
             repository.write_index(files)?;
             let copied = export_tree(&self.stored(newest)?, &top, path, &is_dot_git)?;
@@ -249,11 +255,12 @@ impl Versions<'_> {
         self.sandbox.recorder.at(&scope, version)
     }
 
-    fn export_commits(&self, pack: PackWriter, top: String) -> Result<Finished, Error> {
+    fn export_commits(&self, pack: PackWriter, (top, checkpoints): (String, bool)) -> Result<Finished, Error> {
         let mut export = Export {
             versions: *self,
             reader: self.reader()?,
             top,
+            checkpoints,
             pack,
             root: Directory::default(),
             head: None,
@@ -309,6 +316,11 @@ impl Export<'_> {
         }
         let is_first = previous.is_none();
         let labels = version.labels.clone();
+        let run = version.call.map(|call| self.versions.run(call)).transpose()?.flatten();
+        let is_commit = !self.checkpoints || !labels.is_empty() || run.as_ref().is_some_and(is_imported);
+        if !is_commit {
+            return Ok(());
+        }
         let tree = self.root.store(&mut self.pack)?;
         let tree = match (tree, self.head) {
             (Some(tree), head) if head.is_none_or(|(_, before)| before != tree) => Some(tree),
@@ -320,8 +332,11 @@ impl Export<'_> {
             _ => None,
         };
         if let Some(tree) = tree {
-            let run = version.call.map(|call| self.versions.run(call)).transpose()?.flatten();
-            let described = describe(&LoggedVersion { version, run }, is_first);
+            let logged = LoggedVersion { version, run };
+            let described = match self.checkpoints {
+                true => settle(&logged, self.said(&labels)?),
+                false => describe(&logged, is_first),
+            };
             let commit = git::Commit {
                 tree,
                 parents: self.head.iter().map(|(commit, _)| *commit).collect(),
@@ -333,7 +348,16 @@ impl Export<'_> {
             self.head = Some((id, tree));
             self.commits += 1;
         }
-        self.tag(&labels)
+        if self.checkpoints { Ok(()) } else { self.tag(&labels) }
+    }
+
+    // What the newest checkpoint of these names says, and when it was made.
+    fn said(&self, labels: &[String]) -> Result<Option<(String, i64)>, Error> {
+        let named = self.versions.checkpoints()?.into_iter().filter(|known| labels.contains(&known.name));
+        let newest = named.max_by_key(|known| known.time);
+        Ok(newest.map(|known| {
+            (known.message.filter(|text| !text.trim().is_empty()).unwrap_or(known.name), known.time / 1_000_000_000)
+        }))
     }
 
     fn tag(&mut self, labels: &[String]) -> Result<(), Error> {

@@ -136,6 +136,7 @@ type Generate = dyn Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sy
 #[derive(Clone)]
 pub struct Provider {
     kind: FileType,
+    mode: u32,
     generate: Arc<Generate>,
     calls: Arc<AtomicUsize>,
 }
@@ -158,6 +159,20 @@ impl Provider {
         Self::new(FileType::File, generate)
     }
 
+    /// Creates a program: an executable file with this content, such as a script.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Provider, Sandbox};
+    /// let greet = Provider::program("#!/bin/bash\necho hello $1\n");
+    /// let sandbox = Sandbox::builder().dynamic("/home/user/.local/bin/greet", greet).open()?;
+    /// assert_eq!(sandbox.bash("greet you")?.stdout, b"hello you\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    pub fn program(content: impl Into<Vec<u8>>) -> Self {
+        let node = ProvidedNode::file(content);
+        Self { mode: 0o755, ..Self::new(FileType::File, move |_| Ok(node.clone())) }
+    }
+
     /// Creates a directory. The function is called once for a command, and again whenever the directory itself is listed.
     pub fn directory(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::Directory, generate)
@@ -169,7 +184,8 @@ impl Provider {
     }
 
     fn new(kind: FileType, generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
-        Self { kind, generate: Arc::new(generate), calls: Arc::default() }
+        let mode = if kind == FileType::Directory { 0o755 } else { 0o644 };
+        Self { kind, mode, generate: Arc::new(generate), calls: Arc::default() }
     }
 
     // Calls the function on its own thread.
@@ -356,15 +372,15 @@ impl CallbackFiles {
 impl SourceFiles for CallbackFiles {
     fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
         // The type of its own file or directory is known without calling the function.
-        let (kind, size) = match self.source.provider.kind {
-            kind if path.is_empty() => (kind, self.source.sizes().get(path).copied().unwrap_or(0)),
-            _ => match self.find(path, false)? {
-                Found::Content(bytes) => (FileType::File, bytes.len() as u64),
-                Found::Directory(_) => (FileType::Directory, 0),
-                Found::Generated(provider) => (provider.kind, self.source.sizes().get(path).copied().unwrap_or(0)),
+        let own = &self.source.provider;
+        let (kind, mode, size) = match path.is_empty() {
+            true => (own.kind, own.mode, self.source.sizes().get(path).copied().unwrap_or(0)),
+            false => match self.find(path, false)? {
+                Found::Content(bytes) => (FileType::File, 0o644, bytes.len() as u64),
+                Found::Directory(_) => (FileType::Directory, 0o755, 0),
+                Found::Generated(provider) => (provider.kind, provider.mode, self.source.sizes().get(path).copied().unwrap_or(0)),
             },
         };
-        let mode = if kind == FileType::Directory { 0o755 } else { 0o644 };
         Ok(SourceStat { kind, mode, size, atime: 0, mtime: 0, ctime: 0 })
     }
 

@@ -19,7 +19,7 @@ from typing import (
 
 from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -411,6 +412,7 @@ class AsyncSandbox:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -424,6 +426,7 @@ class AsyncSandbox:
             "base": base,
             "allow_host": allow_host,
             "policy": policy,
+            "mcp_servers": mcp_servers,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -471,6 +474,32 @@ class AsyncSandbox:
             return function
 
         return add
+
+    def mcp_servers(self) -> "list[McpServer]":
+        """Returns the MCP servers of the sandbox with their tools, and why a tool is off.
+
+        >>> [server.name for server in box.mcp_servers()]
+        []
+        """
+        return _calls.mcp_servers(self._native)
+
+    async def connect_mcp(
+        self, servers: McpServersLike, *, approve: Optional[Approve] = None, approve_timeout: Optional[float] = None
+    ) -> None:
+        """Gives the sandbox MCP servers, as the argument ``mcp_servers`` does, for all commands that are started from here on.
+
+        >>> await box.connect_mcp({"files": {"command": "mcp-files", "args": ["/srv"]}})  # doctest: +SKIP
+        """
+        import asyncio
+
+        self._opened = await _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout, asyncio.get_running_loop()))
+
+    async def confirm_mcp(self, name: str) -> None:
+        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+
+        >>> await box.confirm_mcp("files")  # doctest: +SKIP
+        """
+        self._opened = await _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> AsyncKv:
@@ -1054,15 +1083,18 @@ class AsyncSandbox:
         """
         await _finish(_calls.export_to(self._native, path, compat))
 
-    async def git_export(self, to: HostPath, *, path: str = "/", bare: bool = False) -> GitExported:
-        """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` for a bare
-        one, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` becomes the root.
+    async def git_export(
+        self, to: HostPath, *, path: str = "/", bare: bool = False, checkpoints: bool = False
+    ) -> GitExported:
+        """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` without
+        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root. With ``checkpoints`` they are the
+        commits instead, with their messages.
 
         >>> await box.write_file("/src/plan", "A")
         >>> (await box.git_export("plan.bundle", path="/src")).commits
         1
         """
-        return await _finish(_calls.git_export(self._native, to, path, bare))
+        return await _finish(_calls.git_export(self._native, to, path, bare, checkpoints))
 
     async def git_import(
         self, source: HostPath, *, ref: Optional[str] = None, into: str = ".", depth: Optional[int] = None

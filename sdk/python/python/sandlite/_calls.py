@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 from . import _native, _results
 from ._approval import timed
 from ._commands import CommandLike, ProgramLike, own_parts
-from ._host_tools import Approve, ToolLike, parts
+from ._host_tools import Approve, ToolLike, gate, parts
 from ._results import Result
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -129,6 +130,36 @@ def policy_text(policy: PolicyLike) -> str:
     return json.dumps(dict(policy) if isinstance(policy, Mapping) else {"rules": [dict(rule) for rule in policy]})
 
 
+#: MCP servers by name, as ``{"command": …, "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``; or a file of the usual
+#: format, ``{"mcpServers": {…}}``.
+McpServersLike = Union[Mapping[str, Mapping[str, Any]], "os.PathLike[str]", str]
+
+
+def _mcp_text(servers: McpServersLike) -> str:
+    if isinstance(servers, (str, os.PathLike)):
+        with open(servers, encoding="utf-8") as file:
+            return file.read()
+    return json.dumps({"mcpServers": {name: dict(server) for name, server in servers.items()}})
+
+
+def mcp_servers(box: _native.Sandbox) -> "list[McpServer]":
+    return [
+        _results.McpServer(row["name"], row["module"], tuple(_results.McpTool(**tool) for tool in row["tools"]))
+        for row in json.loads(_native.mcp_servers(box))
+    ]
+
+
+def connect_mcp(
+    box: _native.Sandbox, servers: McpServersLike, approve: Optional[Approve], timeout: Optional[float], loop: Any = None
+) -> Call[_native.Sandbox]:
+    given = (_mcp_text(servers), gate(timed(approve, timeout), loop))
+    return Call(lambda done: _native.connect_mcp(box, given, done), _same)
+
+
+def confirm_mcp(box: _native.Sandbox, name: str) -> Call[_native.Sandbox]:
+    return Call(lambda done: _native.confirm_mcp(box, name, done), _same)
+
+
 class Opening:
     """The arguments for opening a sandbox; a snapshot given as bytes is stored in a temporary file until then."""
 
@@ -155,8 +186,10 @@ class Opening:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         self._temporary: Optional[str] = None
+        asked = timed(approve, approve_timeout)
         self._more = (
             read_only,
             wait,
@@ -164,9 +197,10 @@ class Opening:
             own_parts(programs, commands, allow_host, loop),
             base,
             None if policy is None else policy_text(policy),
+            None if mcp_servers is None else (_mcp_text(mcp_servers), gate(asked, loop)),
         )
         mounted = [_mount(mount) for mount in mounts or ()]
-        offered = parts(tools, timed(approve, approve_timeout), loop)
+        offered = parts(tools, asked, loop)
         path = snapshot
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
@@ -589,8 +623,9 @@ def export_to(box: _native.Sandbox, path: Union[str, "os.PathLike[str]"], compat
     return Call(lambda done: box.export_to(path, compat, done), _same)
 
 
-def git_export(box: _native.Sandbox, to: HostPath, path: str, bare: bool) -> Call[GitExported]:
-    return Call(lambda done: box.git_export(os.fspath(to), path, bare, done), lambda answer: _results.GitExported(**json.loads(answer)))
+def git_export(box: _native.Sandbox, to: HostPath, path: str, bare: bool, checkpoints: bool) -> Call[GitExported]:
+    form = (bare, checkpoints)
+    return Call(lambda done: box.git_export(os.fspath(to), path, form, done), lambda answer: _results.GitExported(**json.loads(answer)))
 
 
 def git_import(box: _native.Sandbox, source: HostPath, ref: Optional[str], into: str, depth: Optional[int]) -> Call[GitImported]:

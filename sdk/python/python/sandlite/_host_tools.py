@@ -126,6 +126,22 @@ def _part(
     return name, description, json.dumps(schema), call
 
 
+def gate(
+    approve: Optional[Approve], loop: Optional["asyncio.AbstractEventLoop"]
+) -> "Optional[Callable[[str, Any], str]]":
+    """``approve`` for tools that are not functions of Python: it is given name and arguments as JSON, and raises unless they are approved."""
+    if approve is None:
+        return None
+    given = approve
+
+    def ask(text: str, _scope: Any) -> str:
+        asked = json.loads(text)
+        _check_approval(_awaited(given(ToolCall(asked["name"], asked["arguments"])), loop))
+        return ""
+
+    return ask
+
+
 def _check_approval(answer: Any) -> None:
     """Only ``True`` approves: a text, a pair or a mapping that means no would also be truthy."""
     if answer is True:

@@ -91,7 +91,7 @@ class ScriptedProvider(Provider):
 _calls_made = 0
 
 
-def call(name: str, **arguments: Any) -> "dict[str, Any]":
+def call(name: str, /, **arguments: Any) -> "dict[str, Any]":
     """A block in which a scripted model calls a tool."""
     global _calls_made
     _calls_made += 1

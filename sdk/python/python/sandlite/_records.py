@@ -27,6 +27,32 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class McpTool:
+    """A tool of an MCP server."""
+
+    #: Its name on the server.
+    name: str
+    #: Its name in approvals, in the history and for ``tool NAME JSON``.
+    tool: str
+    #: Its name in the Python module of the server.
+    function: str
+    #: A digest of what the server says of it.
+    digest: str
+    #: Why it cannot be called; ``None`` if it can.
+    off: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server of a sandbox, as :meth:`Sandbox.mcp_servers` returns it."""
+
+    name: str
+    #: The name of its Python module, below ``servers``.
+    module: str
+    tools: "tuple[McpTool, ...]"
+
+
+@dataclass(frozen=True)
 class FileWindow:
     """A part of a file, as returned by :meth:`Sandbox.read_window`."""
 

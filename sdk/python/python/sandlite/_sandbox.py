@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _pip, _process
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -359,10 +360,15 @@ class Sandbox:
     sandbox may run, such as ``["git"]``: on a copy of the current directory, under bubblewrap, without a network; their changes
     are copied back.
 
-    One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so
-    any number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running
-    command. Relative paths start in ``cwd``. Sandboxes do not survive ``os.fork()``: use the start method ``spawn`` of
-    :mod:`multiprocessing`.
+    ``mcp_servers`` are servers of the Model Context Protocol whose tools the sandbox may call: by name
+    ``{"command": "npx", "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``, or a file of that format. The client runs
+    here; inside, a server is a module (``from servers.NAME import TOOL``), ``/servers/NAME/SKILL.md`` and the command ``mcp NAME TOOL JSON``.
+    ``approve`` decides about these calls too. What a server says of its tools is pinned with the sandbox: a tool that says something else
+    later is off until :meth:`confirm_mcp`.
+
+    One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
+    number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
+    Relative paths start in ``cwd``. Sandboxes do not survive ``os.fork()``: use the start method ``spawn`` of :mod:`multiprocessing`.
     """
 
     def __init__(
@@ -387,6 +393,7 @@ class Sandbox:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -408,6 +415,7 @@ class Sandbox:
             base=base,
             allow_host=allow_host,
             policy=policy,
+            mcp_servers=mcp_servers,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -438,6 +446,30 @@ class Sandbox:
             return function
 
         return add
+
+    def mcp_servers(self) -> "list[McpServer]":
+        """Returns the MCP servers of the sandbox with their tools, and why a tool is off.
+
+        >>> [server.name for server in box.mcp_servers()]
+        []
+        """
+        return _calls.mcp_servers(self._native)
+
+    def connect_mcp(
+        self, servers: McpServersLike, *, approve: Optional[Approve] = None, approve_timeout: Optional[float] = None
+    ) -> None:
+        """Gives the sandbox MCP servers, as the argument ``mcp_servers`` does, for all commands that are started from here on.
+
+        >>> box.connect_mcp({"files": {"command": "mcp-files", "args": ["/srv"]}})  # doctest: +SKIP
+        """
+        self._native = _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout))
+
+    def confirm_mcp(self, name: str) -> None:
+        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+
+        >>> box.confirm_mcp("files")  # doctest: +SKIP
+        """
+        self._native = _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> Kv:
@@ -1018,15 +1050,18 @@ class Sandbox:
         """
         _finish(_calls.export_to(self._native, path, compat))
 
-    def git_export(self, to: HostPath, *, path: str = "/", bare: bool = False) -> GitExported:
-        """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` for a bare
-        one, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` becomes the root.
+    def git_export(
+        self, to: HostPath, *, path: str = "/", bare: bool = False, checkpoints: bool = False
+    ) -> GitExported:
+        """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` without
+        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root. With ``checkpoints`` they are the
+        commits instead, with their messages.
 
         >>> box.write_file("/src/plan", "A")
         >>> box.git_export("plan.bundle", path="/src").commits
         1
         """
-        return _finish(_calls.git_export(self._native, to, path, bare))
+        return _finish(_calls.git_export(self._native, to, path, bare, checkpoints))
 
     def git_import(
         self, source: HostPath, *, ref: Optional[str] = None, into: str = ".", depth: Optional[int] = None

@@ -47,6 +47,8 @@ __all__ = [
 #: The default tools of a runner.
 DEFAULT_TOOLS = ("glob", "grep", "read_file", "write_file", "edit_file", "run_command", "checkpoint")
 
+#: Where skills are: those of a catalog, and those of MCP servers.
+_SKILLS = ("/skills", "/servers")
 #: The name of a turn's row in the history.
 _ROW = "agent_turn"
 #: The tool with which a model returns structured output.
@@ -195,8 +197,8 @@ class Runner:
     """An agent in a sandbox.
 
     ``tools`` are names of actions (:func:`sandlite.actions`), ``run_command``, ``load_skill``, or :class:`RunnerTool` objects.
-    ``output_schema`` is the JSON schema of structured output (:attr:`Outcome.data`). ``subrunners`` are available through the
-    tool ``call_subrunner``. Skills are available through ``load_skill`` if the sandbox has a directory ``/skills``."""
+    ``output_schema`` is the JSON schema of structured output (:attr:`Outcome.data`). ``subrunners`` are offered as the tool
+    ``call_subrunner``. Skills are offered as ``load_skill`` if the sandbox has any in ``/skills`` or, of MCP servers, in ``/servers``."""
 
     def __init__(
         self,
@@ -256,7 +258,8 @@ class Runner:
         """
         outcome = None
         for event in self.stream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
@@ -288,7 +291,8 @@ class Runner:
         """:meth:`run` for ``asyncio``. Canceling it kills a running command."""
         outcome = None
         async for event in self.astream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
@@ -409,13 +413,15 @@ class Runner:
             return Answer(f"error: unknown tool `{name}`: expected one of {', '.join(self._tools)}", is_error=True)
         if not isinstance(arguments, Mapping):
             return Answer("error: the arguments are not an object", is_error=True)
-        if name == "call_subrunner":
+        # A program may have a tool of its own under these names.
+        if name == "call_subrunner" and self.subrunners:
             return (yield from self._delegate(arguments, usage))
-        if name == "load_skill":
+        if name == "load_skill" and not isinstance(tool, RunnerTool):
             return (yield from self._load_skill(arguments))
-        if isinstance(tool, RunnerTool):
-            return (yield _Do(self.sandbox, name, arguments, tool.function))
-        return (yield _Do(self.sandbox, "bash" if name == _RUN_COMMAND.name else name, arguments))
+        function = tool.function if isinstance(tool, RunnerTool) else None
+        action = "bash" if name == _RUN_COMMAND.name and function is None else name
+        answer: Answer = yield _Do(self.sandbox, action, arguments, function)
+        return answer
 
     def _delegate(self, arguments: Mapping[str, Any], usage: "dict[str, int]") -> "Generator[_Want, Any, Answer]":
         sub = self.subrunners.get(str(arguments.get("runner")))
@@ -462,22 +468,29 @@ class Runner:
         return RunnerTool("call_subrunner", description, schema, lambda **_: None)
 
     def _find_skills(self) -> "Generator[_Want, Any, None]":
-        """Lists the skills of the sandbox in the description of ``load_skill``."""
-        found = yield _Do(self.sandbox, "glob", {"pattern": "/skills/*/SKILL.md"})
-        paths = [] if found.is_error else found.text.splitlines()
+        """Names the skills of the sandbox in the description of ``load_skill``."""
+        paths: "list[str]" = []
+        for top in _SKILLS:
+            found = yield _Do(self.sandbox, "glob", {"pattern": f"{top}/*/SKILL.md"})
+            paths += [] if found.is_error else found.text.splitlines()
         listed = []
         for path in paths:
             window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": 40})
             if not window.is_error and path.endswith("/SKILL.md"):
                 listed.append(f"- {path.split('/')[-2]}: {_description(window.data['content'])}")
-        if listed:
+        if listed and not isinstance(self._tools.get("load_skill"), RunnerTool):
             self._tools["load_skill"] = _skill_tool("\n".join(listed))
 
     def _load_skill(self, arguments: Mapping[str, Any]) -> "Generator[_Want, Any, Answer]":
         name = str(arguments.get("name"))
         if "/" in name or name in ("", ".", ".."):
-            return Answer(f"error: invalid skill name `{name}`", is_error=True)
-        return (yield _Do(self.sandbox, "read_file", {"path": f"/skills/{name}/SKILL.md"}))
+            return Answer(f"error: invalid name of a skill `{name}`", is_error=True)
+        answer = Answer("")
+        for top in _SKILLS:
+            answer = yield _Do(self.sandbox, "read_file", {"path": f"{top}/{name}/SKILL.md"})
+            if not answer.is_error:
+                break
+        return answer
 
 
 def conversations(box: Sandbox, runner: str = "main") -> "list[str]":
