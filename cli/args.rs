@@ -5,6 +5,8 @@ mod git;
 mod limits;
 mod policy;
 mod run;
+#[cfg(feature = "mcp")]
+mod serve;
 mod skill;
 mod versions;
 mod wasm;
@@ -21,6 +23,8 @@ pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
+#[cfg(feature = "mcp")]
+pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Log, Prune, Replay, Restore, Show, Undo, Update};
 pub(crate) use wasm::Wasm;
@@ -177,6 +181,12 @@ pub(crate) enum Verb {
     /// Give the sandbox to an agent as tools of the Model Context Protocol
     #[cfg(feature = "mcp")]
     Mcp(Mcp),
+    /// Serve sandboxes and skills over HTTP to many tenants
+    #[cfg(feature = "mcp")]
+    Serve(Serve),
+    /// Create, list and revoke the API keys of a server
+    #[cfg(feature = "mcp")]
+    Keys(Keys),
     /// Show the programs' modules that come with Sandlite
     Guests(Guests),
     /// Measure what the presets cost on this machine

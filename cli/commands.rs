@@ -24,6 +24,8 @@ mod policy;
 mod presets;
 mod python;
 pub(crate) mod run;
+#[cfg(feature = "mcp")]
+mod serve;
 pub(crate) mod skill;
 mod versions;
 mod wasm;
@@ -83,6 +85,10 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Presets(presets) => presets::run(presets, printer),
         #[cfg(feature = "mcp")]
         Verb::Mcp(mcp) => mcp::run(global, mcp, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Serve(serve) => serve::run(global, serve, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Keys(keys) => serve::keys(keys, printer),
         Verb::Guests(guests) => guests::run(guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),
