@@ -422,6 +422,13 @@ func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.json(ctx, "DELETE", "/v1/keys/"+url.PathEscape(id), nil, nil, request{})
 }
 
+// ListAudit lists the newest rows of the audit log. Needs the role admin.
+func (c *Client) ListAudit(ctx context.Context, limit int) ([]map[string]any, error) {
+	var rows []map[string]any
+	err := c.json(ctx, "GET", "/v1/audit", nil, &rows, request{query: query("limit", number(limit))})
+	return rows, err
+}
+
 // ---------------------------------------------------------------- sandboxes
 
 // NewSandbox describes a sandbox to create. All fields are optional.

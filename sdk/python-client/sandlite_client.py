@@ -901,6 +901,10 @@ class Client:
         """Revokes a key at once."""
         self._http.checked("DELETE", f"/v1/keys/{_segment(key_id)}").read()
 
+    def list_audit(self, *, before: Optional[int] = None, limit: Optional[int] = None) -> List[Dict[str, Json]]:
+        """Lists the audit log, newest first. Needs the role admin."""
+        return self._http.json("GET", "/v1/audit", query={"before": before, "limit": limit})
+
     # Sandboxes
 
     def create_sandbox(
@@ -1340,6 +1344,7 @@ class AsyncClient(_Async):
     list_keys = _awaits(Client.list_keys)
     create_key = _awaits(Client.create_key)
     revoke_key = _awaits(Client.revoke_key)
+    list_audit = _awaits(Client.list_audit)
     create_sandbox = _awaits(Client.create_sandbox)
     get_sandbox = _awaits(Client.get_sandbox)
     list_sandboxes = _awaits(Client.list_sandboxes)

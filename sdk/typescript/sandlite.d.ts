@@ -295,6 +295,7 @@ export class Client {
   listKeys(how?: How): Promise<any[]>;
   createKey(fields: { role: "admin" | "publisher" | "consumer"; name?: string; view?: string; expires?: string }, how?: How): Promise<{ id: string; key: string }>;
   revokeKey(id: string, how?: How): Promise<void>;
+  listAudit(how?: How & { before?: number; limit?: number }): Promise<any[]>;
 
   createSandbox(
     options?: {

@@ -514,6 +514,11 @@ export class Client {
     await this.#http.send("DELETE", `/v1/keys/${segment(id)}`, how);
   }
 
+  /** Lists the audit log, newest first. Needs the role admin. */
+  async listAudit({ before, limit, signal } = {}) {
+    return this.#http.json("GET", "/v1/audit", undefined, { query: { before, limit }, signal });
+  }
+
   /** Creates a sandbox: `{ name, preset, files, base, snapshot, policy, ttl_seconds }`. */
   async createSandbox(options = {}, { idempotencyKey, signal } = {}) {
     const body = given(options);

@@ -9,6 +9,7 @@ mod auth;
 mod catalog;
 mod clock;
 mod config;
+mod console;
 mod metrics;
 mod operate;
 mod problem;
@@ -93,6 +94,7 @@ fn router(door: Door) -> Router {
     Router::new()
         .nest("/v1", v1)
         .merge(operate::open_routes())
+        .merge(console::routes())
         .merge(skillbox::open_routes())
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
