@@ -8,7 +8,7 @@ const remembered = [];
 export async function terminal({ root, box, signal }) {
   const screen = h("div", { class: "screen", role: "log", "aria-live": "polite", "aria-label": "Output", tabindex: 0 });
   const language = choose([["bash", "bash"], ["python", "python"]], "bash", { "aria-label": "Language" });
-  const input = h("textarea", { class: "mono", rows: 1, spellcheck: "false", autocapitalize: "off", autocomplete: "off", enterkeyhint: "go", "aria-label": "Command", placeholder: "A command. Enter runs it, Shift+Enter adds a line." });
+  const input = h("textarea", { class: "mono", rows: 1, spellcheck: "false", autocapitalize: "off", autocomplete: "off", enterkeyhint: "go", "aria-label": "Command", placeholder: "Type a command" });
   const stop = h("button", { type: "button", class: "danger", hidden: true, title: "Ctrl+C", onclick: () => running?.abort() }, "Stop");
   const go = h("button", { type: "submit", class: "primary" }, "Run");
   let [running, at, written] = [null, remembered.length, 0];
@@ -98,6 +98,6 @@ export async function terminal({ root, box, signal }) {
   const clear = h("button", { type: "button", class: "plain", onclick: () => (fill(screen), (written = 0), input.focus()) }, "Clear");
   fill(root,
     h("div", { class: "terminal" }, screen, h("form", { class: "prompt", onsubmit: (event) => (event.preventDefault(), run()) }, language, input, stop, go)),
-    h("div", { class: "row" }, h("p", { class: "quiet small grow" }, "Commands share a session: variables, functions and the directory stay. There is no network."), clear));
+    h("div", { class: "row" }, h("p", { class: "quiet small grow" }, "Enter runs a command, Shift+Enter adds a line, Ctrl+C stops it. Commands share a session: variables and the directory stay."), clear));
   input.focus({ preventScroll: true });
 }

@@ -51,7 +51,12 @@ export async function timeline({ root, box, signal }) {
   const oldest = log.at(-1);
   for (const version of [...log].reverse()) group(version.version, version.time_ms);
   const after = oldest ? Math.max(0, oldest.version - 1) : 0;
+  const seen = new Set();
   follow({ box, after, signal, state, each: (change) => {
+    // A version whose last event did not come is sent again.
+    const key = JSON.stringify([change.version, change.kind, change.path]);
+    if (seen.has(key)) return;
+    seen.add(key);
     const { changes } = group(change.version, change.time / 1e6);
     if (changes.childElementCount >= 50) return;
     const size = change.type === "file" && change.kind !== "deleted" ? bytes(change.size) : "";
@@ -68,7 +73,7 @@ async function follow({ box, after, signal, state, each }) {
       state.textContent = "live";
       for await (const event of box.events({ after: last, signal })) {
         each(event.change);
-        last = Math.max(last, event.change.version);
+        last = Number(event.id) || last;
       }
     } catch (error) {
       if (signal.aborted) return;
