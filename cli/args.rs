@@ -4,6 +4,7 @@ mod files;
 mod git;
 mod limits;
 mod policy;
+mod remote;
 mod run;
 #[cfg(feature = "mcp")]
 mod serve;
@@ -18,10 +19,13 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
+use remote::RemoteArgs;
+
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
+pub(crate) use remote::Server;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 #[cfg(feature = "mcp")]
 pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve};
@@ -37,6 +41,9 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// The server with the sandbox, if it is not a file of this machine.
+    #[clap(skip)]
+    pub(crate) server: Option<Server>,
 }
 
 /// What is said most often. All the words take half a millisecond to set up; these, a quarter of that.
@@ -58,10 +65,16 @@ enum UsualVerb {
 impl Args {
     /// Parses a command line; ends the process if it is invalid or asks for help.
     pub(crate) fn from_words(words: Vec<OsString>) -> Self {
+        if remote::is_named(&words) {
+            let RemoteArgs { server, global, verb } = RemoteArgs::parse_from(words);
+            return Self { global, verb, server: Some(server) };
+        }
         let is_usual = words.iter().any(|word| word == "bash" || word == "python");
         let mut args = match is_usual.then(|| Usual::try_parse_from(&words)) {
-            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash) },
-            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => Self { global, verb: Verb::Python(python) },
+            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash), server: None },
+            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => {
+                Self { global, verb: Verb::Python(python), server: None }
+            }
             _ => Self::parse_from(words),
         };
         let named = || std::env::var_os(DATABASE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -81,6 +94,7 @@ Examples:
   sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  what ran, how it ended
   sandlite --db agent.db export snapshot.db       a compact copy to share
+  sandlite --server URL --key KEY bash -c ls      on a sandbox of a server; see `sandlite --server --help`
 ";
 
 /// Options of every verb.

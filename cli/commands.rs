@@ -49,6 +49,9 @@ const DEFAULT_DATABASE: &str = "sandlite.db";
 /// Does what the words say.
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     let global = &args.global;
+    if let Some(server) = &args.server {
+        return crate::remote::run(server, global, &args.verb, printer);
+    }
     refuse_missing_directory(global)?;
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
@@ -96,6 +99,11 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Completions(completions) => completions::run(completions, printer),
         Verb::Man(man) => man::run(man, printer),
     }
+}
+
+/// A path of the sandbox; one that does not begin with a slash is below its working directory.
+pub(crate) fn guest_path(path: &str) -> String {
+    fs::guest(path)
 }
 
 /// The database to use, if any: the one named, else the default one if it is there.

@@ -28,6 +28,10 @@ pub(crate) fn set_shipped(directory: PathBuf) {
 
 /// Begins to start the engine if a command will want one. Nobody is told that it fails: whoever needs it starts another.
 pub(crate) fn start_early(words: &[OsString]) {
+    // A server has its own.
+    if words.get(1).and_then(|word| word.to_str()).is_some_and(|word| word.starts_with("--server")) {
+        return;
+    }
     let next = words.iter().find_map(|word| match word.to_str() {
         Some("bash") => Some(Command::bash("")),
         Some("python") => Some(Command::python("")),
