@@ -14,7 +14,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub(crate) use audit::AuditRow;
-pub(crate) use keys::{Key, NewKey};
+pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 
 use super::clock::now;
@@ -96,6 +96,11 @@ impl Catalog {
             Ok(secret)
         })
     }
+}
+
+/// An error of the catalog that SQLite has no word for.
+fn fault(text: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(text.into())
 }
 
 /// A new id: 128 random bits in the form of a UUID. Nobody can guess it.
