@@ -54,6 +54,7 @@ from typing import (
     IO,
     TYPE_CHECKING,
     Any,
+    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -66,6 +67,7 @@ from typing import (
     Tuple,
     TypeVar,
     Union,
+    cast,
 )
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -92,7 +94,7 @@ __version__ = "0.1.0"
 
 T = TypeVar("T")
 Json = Any
-Bytes = Union[bytes, bytearray, str, os.PathLike, IO[bytes]]
+Bytes = Union[bytes, bytearray, str, os.PathLike[str], IO[bytes]]
 
 _CHUNK = 1 << 16
 _IDLE_CONNECTIONS = 16
@@ -262,7 +264,8 @@ class _Answer:
     def events(self) -> Iterator[Tuple[str, str, str]]:
         """Server-sent events as kind, data and id."""
         try:
-            kind, data, last = "message", [], ""
+            kind, last = "message", ""
+            data: List[str] = []
             for raw in iter(self.response.readline, b""):
                 line = raw.decode("utf-8", "replace").rstrip("\r\n")
                 name, _, value = line.partition(":")
@@ -449,7 +452,7 @@ class _Reader(io.RawIOBase):
         return count
 
 
-def _unpack(chunks: Iterator[bytes], directory: Union[str, os.PathLike], mode: str) -> List[str]:
+def _unpack(chunks: Iterator[bytes], directory: Union[str, os.PathLike[str]], mode: str) -> List[str]:
     """Unpacks files and directories of a tar below ``directory``; any other entry, or a name that leads out, is refused."""
     root = Path(directory)
     root.mkdir(parents=True, exist_ok=True)
@@ -553,7 +556,7 @@ class Sandbox:
         self._set(self._http.json("GET", self._path))
         return self
 
-    def update(self, **fields: Json) -> Self:
+    def update(self, /, **fields: Json) -> Self:
         """Changes ``name`` or ``ttl_seconds``; ``ttl_seconds=None`` keeps the sandbox for ever."""
         self._set(self._http.json("PATCH", self._path, fields))
         return self
@@ -570,7 +573,7 @@ class Sandbox:
         at_ = None if at is None else str(at)
         return Sandbox(self._http, self._http.json("POST", f"{self._path}/fork", _given(name=name, at=at_, ttl_seconds=ttl_seconds)))
 
-    def export(self, to: Union[str, os.PathLike], *, history: bool = True) -> int:
+    def export(self, to: Union[str, os.PathLike[str]], *, history: bool = True) -> int:
         """Writes the sandbox as a database file that `sandlite` opens, and returns its bytes."""
         answer = self._http.checked("GET", f"{self._path}/export", query={"history": None if history else False})
         count = 0
@@ -586,7 +589,7 @@ class Sandbox:
 
     # Commands
 
-    def bash(self, command: str, **options: Json) -> Result:
+    def bash(self, /, command: str, **options: Json) -> Result:
         """Runs a bash command line.
 
         >>> box.bash("echo $WHO", env={"WHO": "you"}).stdout
@@ -594,7 +597,7 @@ class Sandbox:
         """
         return _fill(Result, self.action("bash", {"command": command, **options}))
 
-    def python(self, code: str, **options: Json) -> Result:
+    def python(self, /, code: str, **options: Json) -> Result:
         """Runs Python code; with ``echo=True``, or in a ``session``, the last expression's value is in ``value``.
 
         >>> box.python("6 * 7", echo=True).value
@@ -602,7 +605,7 @@ class Sandbox:
         """
         return _fill(Result, self.action("python", {"code": code, **options}))
 
-    def stream_bash(self, command: str, **options: Json) -> Iterator[Event]:
+    def stream_bash(self, /, command: str, **options: Json) -> Iterator[Event]:
         """Runs a bash command line and yields its output as it comes, then ``result``. Closing the iterator kills the command.
 
         >>> for event in box.stream_bash("make"):
@@ -610,7 +613,7 @@ class Sandbox:
         """
         return self._stream("bash", {"command": command, **options})
 
-    def stream_python(self, code: str, **options: Json) -> Iterator[Event]:
+    def stream_python(self, /, code: str, **options: Json) -> Iterator[Event]:
         """The same for Python code."""
         return self._stream("python", {"code": code, **options})
 
@@ -627,11 +630,11 @@ class Sandbox:
             elif kind == "error":
                 raise APIError(200, str(data.get("error", "")), str(data.get("message", "")), data.get("details"))
 
-    def start_bash(self, command: str, **options: Json) -> Job:
+    def start_bash(self, /, command: str, **options: Json) -> Job:
         """Starts a bash command line in the background."""
         return self._start("bash", {"command": command, **options})
 
-    def start_python(self, code: str, **options: Json) -> Job:
+    def start_python(self, /, code: str, **options: Json) -> Job:
         """Starts Python code in the background."""
         return self._start("python", {"code": code, **options})
 
@@ -687,12 +690,12 @@ class Sandbox:
         answer.read()
         return answer.header("ETag")
 
-    def upload(self, local: Union[str, os.PathLike], path: str) -> str:
+    def upload(self, local: Union[str, os.PathLike[str]], path: str) -> str:
         """Writes a file of this machine to ``path``."""
         with open(local, "rb") as source:
             return self.write(path, source)
 
-    def download(self, path: str, local: Union[str, os.PathLike]) -> int:
+    def download(self, path: str, local: Union[str, os.PathLike[str]]) -> int:
         """Reads a file into one of this machine and returns its bytes."""
         count = 0
         answer = self._http.checked("GET", self._file(path))
@@ -735,12 +738,12 @@ class Sandbox:
             rows.append({"path": path, "content": b64encode(raw).decode(), "encoding": "base64"})
         self.action("write_files", {"files": rows})
 
-    def download_tree(self, path: str, directory: Union[str, os.PathLike]) -> List[str]:
+    def download_tree(self, path: str, directory: Union[str, os.PathLike[str]]) -> List[str]:
         """Copies a tree of the sandbox into a directory of this machine, and returns the names. Links and names that lead out are not followed."""
         answer = self._http.checked("GET", f"{self._path}/tree/{quote(path.lstrip('/'), safe='/')}")
         return _unpack(answer.chunks(), directory, "r|")
 
-    def upload_tree(self, directory: Union[str, os.PathLike], path: str) -> None:
+    def upload_tree(self, directory: Union[str, os.PathLike[str]], path: str) -> None:
         """Copies a directory of this machine into the sandbox, in one step."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -785,11 +788,11 @@ class Sandbox:
 
     # History and versions
 
-    def history(self, **which: Json) -> List[Dict[str, Json]]:
+    def history(self, /, **which: Json) -> List[Dict[str, Json]]:
         """Lists what was done, newest first: ``limit``, ``before``, ``name``, ``grep``, or one ``run`` with its output."""
         return self.action("history", which)["runs"]
 
-    def log(self, **which: Json) -> List[Dict[str, Json]]:
+    def log(self, /, **which: Json) -> List[Dict[str, Json]]:
         """Lists the versions, newest first: ``path``, ``limit``, ``before``."""
         return self.action("log", which)["versions"]
 
@@ -1051,7 +1054,7 @@ class Client:
         """Returns what the skill printed."""
         return self._http.checked("GET", f"/v1/executions/{_segment(execution_id)}/logs").read().decode("utf-8", "replace")
 
-    def register_skill(self, zip_path: Union[str, os.PathLike]) -> None:
+    def register_skill(self, zip_path: Union[str, os.PathLike[str]]) -> None:
         """Publishes a skill: a zip file, or a directory with a ``SKILL.md``."""
         path = Path(zip_path)
         if path.is_dir():
@@ -1080,7 +1083,7 @@ class Client:
         """Deletes a version of a skill."""
         self._http.checked("DELETE", f"/v1/skills/{_segment(name)}/{_segment(version)}").read()
 
-    def download_files(self, result: RunResult, dest_dir: Union[str, os.PathLike]) -> None:
+    def download_files(self, result: RunResult, dest_dir: Union[str, os.PathLike[str]]) -> None:
         """Unpacks the files of an execution below ``dest_dir``; does nothing if there are none.
 
         The address is signed, so the key is not sent: it may lead to another machine.
@@ -1098,7 +1101,7 @@ class Client:
     # Stored files
 
     def upload_file(
-        self, path: Union[str, os.PathLike], *, name: Optional[str] = None, content_type: str = "application/octet-stream"
+        self, path: Union[str, os.PathLike[str]], *, name: Optional[str] = None, content_type: str = "application/octet-stream"
     ) -> Dict[str, Json]:
         """Stores a file of this machine, to be an input of skills."""
         body, kind = _multipart(_given(name=name), name or Path(path).name, Path(path).read_bytes(), content_type)
@@ -1122,14 +1125,14 @@ class Client:
         """Returns a stored file's metadata."""
         return self._http.json("GET", f"/v1/files/{_segment(file_id)}")
 
-    def download_file(self, file_id: str, dest_path: Union[None, str, os.PathLike] = None) -> bytes:
+    def download_file(self, file_id: str, dest_path: Union[None, str, os.PathLike[str]] = None) -> bytes:
         """Returns a stored file's bytes, and writes them to ``dest_path`` if it is given."""
         data = self._http.checked("GET", f"/v1/files/{_segment(file_id)}/download").read()
         if dest_path is not None:
             Path(dest_path).write_bytes(data)
         return data
 
-    def update_file(self, file_id: str, path: Union[str, os.PathLike]) -> Dict[str, Json]:
+    def update_file(self, file_id: str, path: Union[str, os.PathLike[str]]) -> Dict[str, Json]:
         """Stores the next version of a file; it has an id of its own."""
         body, kind = _multipart({}, Path(path).name, Path(path).read_bytes(), "application/octet-stream")
         raw = self._http.checked("PUT", f"/v1/files/{_segment(file_id)}", body=body, headers={"Content-Type": kind}).read()
@@ -1165,7 +1168,7 @@ class _Loop:
             _break(opened)
             raise
 
-    async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
+    async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
         opened: List[http.client.HTTPConnection] = []
         context = contextvars.copy_context()
         context.run(_open_now.set, opened)
@@ -1196,7 +1199,15 @@ def _awaits(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
     async def call(self: Any, *args: Any, **how: Any) -> Any:
         return self._wrap(await self._loop.call(method, self._sync, *args, **how))
 
-    return call
+    return cast(Any, call)
+
+
+def _awaits_sandbox(method: Callable[Concatenate[Any, P], Sandbox]) -> Callable[Concatenate[Any, P], Awaitable[AsyncSandbox]]:
+    return cast(Any, _awaits(method))
+
+
+def _awaits_job(method: Callable[Concatenate[Any, P], Job]) -> Callable[Concatenate[Any, P], Awaitable[AsyncJob]]:
+    return cast(Any, _awaits(method))
 
 
 def _iterates(method: Callable[Concatenate[Any, P], Iterator[T]]) -> Callable[Concatenate[Any, P], AsyncIterator[T]]:
@@ -1209,7 +1220,7 @@ def _iterates(method: Callable[Concatenate[Any, P], Iterator[T]]) -> Callable[Co
         finally:
             await steps.aclose()
 
-    return iterate
+    return cast(Any, iterate)
 
 
 class _Async:
@@ -1242,7 +1253,7 @@ class AsyncJob(_Async):
     def __init__(self, sync: Job, loop: _Loop) -> None:
         self._sync, self._loop = sync, loop
 
-    refresh = _awaits(Job.refresh)
+    refresh = _awaits_job(Job.refresh)
     cancel = _awaits(Job.cancel)
 
     async def wait(self, timeout: Optional[float] = None, interval: float = 0.1) -> Optional[Result]:
@@ -1261,20 +1272,20 @@ class AsyncSandbox(_Async):
     def __init__(self, sync: Sandbox, loop: _Loop) -> None:
         self._sync, self._loop = sync, loop
 
-    refresh = _awaits(Sandbox.refresh)
-    update = _awaits(Sandbox.update)
+    refresh = _awaits_sandbox(Sandbox.refresh)
+    update = _awaits_sandbox(Sandbox.update)
     delete = _awaits(Sandbox.delete)
-    fork = _awaits(Sandbox.fork)
+    fork = _awaits_sandbox(Sandbox.fork)
     export = _awaits(Sandbox.export)
     action = _awaits(Sandbox.action)
     bash = _awaits(Sandbox.bash)
     python = _awaits(Sandbox.python)
     stream_bash = _iterates(Sandbox.stream_bash)
     stream_python = _iterates(Sandbox.stream_python)
-    start_bash = _awaits(Sandbox.start_bash)
-    start_python = _awaits(Sandbox.start_python)
-    jobs = _awaits(Sandbox.jobs)
-    job = _awaits(Sandbox.job)
+    start_bash = _awaits_job(Sandbox.start_bash)
+    start_python = _awaits_job(Sandbox.start_python)
+    jobs: Callable[..., Awaitable[Page[AsyncJob]]] = cast(Any, _awaits(Sandbox.jobs))
+    job = _awaits_job(Sandbox.job)
     read = _awaits(Sandbox.read)
     read_text = _awaits(Sandbox.read_text)
     read_range = _awaits(Sandbox.read_range)
@@ -1345,12 +1356,12 @@ class AsyncClient(_Async):
     create_key = _awaits(Client.create_key)
     revoke_key = _awaits(Client.revoke_key)
     list_audit = _awaits(Client.list_audit)
-    create_sandbox = _awaits(Client.create_sandbox)
-    get_sandbox = _awaits(Client.get_sandbox)
-    list_sandboxes = _awaits(Client.list_sandboxes)
-    sandboxes = _iterates(Client.sandboxes)
+    create_sandbox = _awaits_sandbox(Client.create_sandbox)
+    get_sandbox = _awaits_sandbox(Client.get_sandbox)
+    list_sandboxes: Callable[..., Awaitable[Page[AsyncSandbox]]] = cast(Any, _awaits(Client.list_sandboxes))
+    sandboxes: Callable[[], AsyncIterator[AsyncSandbox]] = cast(Any, _iterates(Client.sandboxes))
     delete_sandbox = _awaits(Client.delete_sandbox)
-    import_sandbox = _awaits(Client.import_sandbox)
+    import_sandbox = _awaits_sandbox(Client.import_sandbox)
     run = _awaits(Client.run)
     start = _awaits(Client.start)
     get_execution = _awaits(Client.get_execution)
