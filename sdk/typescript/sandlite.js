@@ -52,10 +52,9 @@ class Http {
 
   async once(target, request, signal, isStream) {
     const signals = [signal, isStream || !this.timeout ? undefined : AbortSignal.timeout(this.timeout * 1000)].filter(Boolean);
-    const joined = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     if (request.body instanceof ReadableStream) request.duplex = "half";
     try {
-      return await this.fetch(target, { ...request, signal: joined, cache: "no-store", credentials: "omit" });
+      return await this.fetch(target, { ...request, signal: joined(signals), cache: "no-store", credentials: "omit" });
     } catch (error) {
       if (signal?.aborted) throw signal.reason ?? error;
       throw new APIError(0, "unreachable", `${request.method} ${target.split("?")[0]}: ${error?.message ?? error}`);
@@ -83,6 +82,17 @@ async function checked(answer) {
   }
   if (problem === null || typeof problem !== "object") throw new APIError(answer.status, "", text.slice(0, 1000).trim());
   throw new APIError(answer.status, String(problem.error ?? ""), String(problem.message ?? ""), problem.details);
+}
+
+// `AbortSignal.any`, which Node 18 does not have.
+function joined(signals) {
+  if (signals.length < 2) return signals[0];
+  const first = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) first.abort(signal.reason);
+    signal.addEventListener("abort", () => first.abort(signal.reason), { once: true, signal: first.signal });
+  }
+  return first.signal;
 }
 
 function pause(milliseconds, signal) {

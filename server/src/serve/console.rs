@@ -111,6 +111,7 @@ mod tests {
         "srcdoc",
     ];
 
+    // T-NET-07: names and content of files, output, skills.
     #[test]
     fn no_script_turns_text_into_markup_or_code() {
         for file in FILES {
