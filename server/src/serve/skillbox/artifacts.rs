@@ -75,7 +75,7 @@ pub(super) async fn download(
 ) -> Result<Response, Problem> {
     let refused = || Problem::forbidden("the address is invalid or has expired: ask for the execution again");
     let Query(query) = query.map_err(|_| refused())?;
-    if !app.is_signed(&signed(&id, query.expires), &query.signature) || query.expires < now() {
+    if !app.is_signed(&signed(&id, query.expires), &query.signature) || query.expires <= now() {
         return Err(refused());
     }
     // Who has the address is known, as who has a key is.
