@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 pub(crate) use audit::AuditRow;
 pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
 pub(crate) use files::{FileFilter, FileRow};
-pub(crate) use keys::{Key, NewKey};
+pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 
 use super::clock::now;
@@ -101,6 +101,11 @@ impl Catalog {
             Ok(secret)
         })
     }
+}
+
+/// An error of the catalog that SQLite has no word for.
+fn fault(text: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(text.into())
 }
 
 /// A new id: 128 random bits in the form of a UUID. Nobody can guess it.
