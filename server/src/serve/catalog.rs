@@ -4,8 +4,11 @@
 //! are the interface that a second catalog for many machines will have; each is one transaction.
 
 mod audit;
+mod executions;
+mod files;
 mod keys;
 mod schema;
+mod sessions;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +17,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub(crate) use audit::AuditRow;
+pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
+pub(crate) use files::{FileFilter, FileRow};
 pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 
