@@ -1,4 +1,6 @@
 //! `sandlite serve` as its clients see it: the real program, real sockets, several tenants.
 
+mod clients;
+mod console;
 mod http;
 mod skillbox;
