@@ -4,8 +4,11 @@
 //! are the interface that a second catalog for many machines will have; each is one transaction.
 
 mod audit;
+mod idempotency;
 mod keys;
+mod sandboxes;
 mod schema;
+mod spent;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +17,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub(crate) use audit::AuditRow;
+pub(crate) use idempotency::{Begun, KeptAnswer};
 pub(crate) use keys::{Key, NewKey};
 pub use keys::{KeyRow, Role};
+pub(crate) use sandboxes::{SandboxRow, Taken};
+pub(crate) use spent::HOUR;
 
 use super::clock::now;
 use crate::http::random_hex;
