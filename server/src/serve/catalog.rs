@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 pub(crate) use audit::AuditRow;
 pub(crate) use idempotency::{Begun, KeptAnswer};
-pub(crate) use keys::{Key, NewKey};
+pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 pub(crate) use sandboxes::{SandboxRow, Taken};
 pub(crate) use spent::HOUR;
@@ -102,6 +102,11 @@ impl Catalog {
             Ok(secret)
         })
     }
+}
+
+/// An error of the catalog that SQLite has no word for.
+fn fault(text: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(text.into())
 }
 
 /// A new id: 128 random bits in the form of a UUID. Nobody can guess it.

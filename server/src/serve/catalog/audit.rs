@@ -37,7 +37,7 @@ impl Catalog {
                    WHERE tenant = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3";
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params![tenant, before, limit], |row| {
+            let rows = statement.query_map(params![tenant, before, i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
                 Ok(AuditRow {
                     number: row.get(0)?,
                     at: rfc3339(row.get(1)?),

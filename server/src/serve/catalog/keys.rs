@@ -120,7 +120,7 @@ impl Catalog {
     pub(crate) fn create_key(&self, new: &NewKey, given: Option<&str>) -> rusqlite::Result<(String, String)> {
         let text = match given {
             Some(given) => given.to_owned(),
-            None => format!("sk-{}", random_hex::<32>().map_err(|error| rusqlite::Error::ModuleError(error.to_string()))?),
+            None => format!("sk-{}", random_hex::<32>().map_err(|error| super::fault(error.to_string()))?),
         };
         let id = new_id();
         let sql = "INSERT INTO api_key (id, hash, prefix, tenant, role, view, name, created_at, expires_at)
@@ -143,7 +143,7 @@ impl Catalog {
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row(params![digest(text), at], |row| {
                 let role: String = row.get(2)?;
-                let role = role.parse().map_err(rusqlite::Error::ModuleError)?;
+                let role = role.parse().map_err(super::fault)?;
                 Ok((Key { id: row.get(0)?, tenant: row.get(1)?, role, view: row.get(3)? }, row.get(4)?))
             });
             row.optional()

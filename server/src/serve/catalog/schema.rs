@@ -10,7 +10,7 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version > VERSION {
-        return Err(rusqlite::Error::ModuleError(format!("the catalog has format {version}, this program knows {VERSION}")));
+        return Err(super::fault(format!("the catalog has format {version}, this program knows {VERSION}")));
     }
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
