@@ -18,7 +18,7 @@ use runtime::actions::Audience;
 use super::app::App;
 use super::auth::{self, Caller};
 use super::problem::Problem;
-use super::sandboxes::{bytes, named, seen_by};
+use super::sandboxes::{bytes, named};
 use crate::http::only;
 use crate::mcp::{Service, Settings};
 use crate::message::{LARGEST, Shape};
@@ -73,7 +73,7 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
             if services.len() >= MOST_VIEWS {
                 services.clear();
             }
-            let sandbox = seen_by(slot.open(app, &row, &asking)?, &asking)?;
+            let sandbox = slot.open(app, &row, &asking)?;
             let limits = sandbox.limits().clone();
             let mut settings = Settings::new(app.host().clone(), limits);
             settings.tools = Some(tools());

@@ -89,7 +89,7 @@ macro_rules! route {
     };
 }
 
-use Body::{Bytes, Events, Json, JsonOrEvents, Nothing};
+use Body::{Bytes, Json, JsonOrEvents, Nothing};
 
 /// The routes of sandboxes: the router is made from them.
 pub(super) static SANDBOX_ROUTES: &[Route] = &[

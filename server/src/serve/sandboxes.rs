@@ -24,9 +24,9 @@ use super::problem::Problem;
 use lifecycle::remove;
 
 pub(crate) use actions::offered;
-pub(crate) use input::{Names, bytes};
+pub(crate) use input::bytes;
 pub(crate) use lifecycle::named;
-pub(crate) use opened::{Opened, seen_by};
+pub(crate) use opened::Opened;
 
 /// How often it is looked for sandboxes whose time is over.
 const SWEEP: Duration = Duration::from_secs(5);

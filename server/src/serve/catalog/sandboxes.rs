@@ -102,6 +102,7 @@ impl Catalog {
              AND (expires_at IS NULL OR expires_at > ?5) ORDER BY created_at, id LIMIT ?6"
         );
         self.read(|connection| {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let values = params![tenant, name, after.0, after.1, now(), limit];
             connection.prepare_cached(&sql)?.query_map(values, row)?.collect()
         })

@@ -333,7 +333,8 @@ pub(super) async fn write(
     let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
     let content = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let turn = slot.turn().await?;
-    let written = app.run(&caller.clone(), Cancel::default(), move |app| {
+    let asking = caller.clone();
+    let written = app.run(&asking, Cancel::default(), move |app| {
         let _turn = turn;
         app.require_room(&row.tenant, content.len())?;
         let sandbox = slot.open(app, &row, &caller)?;

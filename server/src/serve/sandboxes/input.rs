@@ -40,7 +40,7 @@ impl Names {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Names {
+impl<S: Send + Sync> FromRequestParts<S> for Names {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

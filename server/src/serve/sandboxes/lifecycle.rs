@@ -126,17 +126,17 @@ pub(super) fn add(
 }
 
 fn decoded(files: BTreeMap<String, Content>) -> Result<Vec<(String, Vec<u8>)>, Problem> {
-    let decode = |(path, content)| match content {
-        Content::Text(text) => Ok((path, text.into_bytes())),
-        Content::Bytes(Base64 { base64 }) => match STANDARD.decode(base64) {
-            Ok(bytes) => Ok((path, bytes)),
-            Err(_) => Err(Problem::bad_request(format!("invalid base64 of the file `{}`", runtime::actions::quoted(&path)))),
-        },
+    let decode = |(path, content): (String, Content)| {
+        let path = if path.starts_with('/') { path } else { format!("{}/{path}", runtime::HOME) };
+        match content {
+            Content::Text(text) => Ok((path, text.into_bytes())),
+            Content::Bytes(Base64 { base64 }) => match STANDARD.decode(base64) {
+                Ok(bytes) => Ok((path, bytes)),
+                Err(_) => Err(Problem::bad_request(format!("invalid base64 of the file `{}`", runtime::actions::quoted(&path)))),
+            },
+        }
     };
-    let absolute = |(path, content): (String, Content)| {
-        (if path.starts_with('/') { path } else { format!("{}/{path}", runtime::HOME) }, content)
-    };
-    files.into_iter().map(absolute).map(decode).collect()
+    files.into_iter().map(decode).collect()
 }
 
 /// `POST /v1/sandboxes`.

@@ -277,7 +277,7 @@ pub(super) fn builder(app: &App, row: &SandboxRow) -> Result<runtime::Builder, P
 }
 
 /// The sandbox as the key's view has it.
-pub(super) fn seen_by(sandbox: Sandbox, caller: &Caller) -> Result<Sandbox, Problem> {
+fn seen_by(sandbox: Sandbox, caller: &Caller) -> Result<Sandbox, Problem> {
     let Some(view) = &caller.view else { return Ok(sandbox) };
     let (principal, labels) = view.split_once(':').unwrap_or((view, ""));
     let labels = labels.split(',').map(str::trim).filter(|label| !label.is_empty());

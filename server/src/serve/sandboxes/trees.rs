@@ -1,6 +1,6 @@
 //! `/v1/sandboxes/{id}/tree/{path}`: a directory as a tar archive, out and in.
 
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -92,7 +92,8 @@ pub(super) async fn unpack(
     let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
     let archive = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let turn = slot.turn().await?;
-    let done = app.run(&caller.clone(), Cancel::default(), move |app| {
+    let asking = caller.clone();
+    let done = app.run(&asking, Cancel::default(), move |app| {
         let _turn = turn;
         app.require_room(&row.tenant, archive.len())?;
         let entries = tar::entries(archive.len(), |at, length| archive.part(at, length)).map_err(Problem::bad_request)?;

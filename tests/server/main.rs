@@ -1,0 +1,5 @@
+//! `sandlite serve` as its clients see it: the real program, real sockets, several tenants.
+
+mod crash;
+mod http;
+mod sandboxes;
