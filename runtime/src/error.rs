@@ -2,7 +2,11 @@
 //!
 //! A command that exits 1, traps or meets a limit is not here: that is an [`Output`](crate::Output) with its status.
 
+mod kind;
+
 use std::path::PathBuf;
+
+pub use kind::ErrorKind;
 
 /// The host's own trouble.
 #[derive(Debug, thiserror::Error)]

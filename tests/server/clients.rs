@@ -34,7 +34,11 @@ fn check(driver: &mut Command, after: &[&str]) {
     let tests: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&list).unwrap()).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&[]);
-    driver.arg(&list).arg(format!("http://{}", server.address)).arg(&server.key).arg(packed("multi-file-output", directory.path()));
+    driver
+        .arg(&list)
+        .arg(format!("http://{}", server.address))
+        .arg(&server.key)
+        .arg(packed("multi-file-output", directory.path()));
     let output = driver.args(after).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");

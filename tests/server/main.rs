@@ -2,5 +2,8 @@
 
 mod clients;
 mod console;
+mod crash;
 mod http;
+mod http;
+mod sandboxes;
 mod skillbox;
