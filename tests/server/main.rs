@@ -4,6 +4,5 @@ mod clients;
 mod console;
 mod crash;
 mod http;
-mod http;
 mod sandboxes;
 mod skillbox;
