@@ -46,7 +46,7 @@ function keyTable(client, keys, who, again) {
       h("td", { class: "name" }, key.name || "—", key.id === who.key && h("span", { class: "quiet small" }, " (this one)")),
       h("td", { class: "mono" }, `${key.prefix}…`),
       h("td", {}, key.role),
-      h("td", { class: "wide quiet" }, key.used_at ? moment(key.used_at) : "never used"),
+      h("td", { class: "wide quiet" }, key.last_used_at ? moment(key.last_used_at) : "never used"),
       h("td", {}, state),
       h("td", { class: "actions" }, !key.revoked_at && h("button", { type: "button", class: "plain danger", "aria-label": `Revoke ${key.name || key.prefix}`, onclick: revoke }, "Revoke")));
   });
