@@ -7,6 +7,7 @@ mod cpython_tests;
 mod demo;
 mod dist;
 mod guests;
+mod openapi;
 mod record;
 mod run;
 mod wasi_testsuite;
@@ -35,6 +36,8 @@ Usage: cargo xtask <command>
             CPython's own tests inside the sandbox, fetched from Debian
   wasi-testsuite DIR
             the public tests of preview1 against `sandlite wasm`; DIR is a checkout with the compiled modules
+  openapi [EXAMPLES]
+            requests made from the server's document by Schemathesis, against the running server
   record    ask the machine's real bash what each case of tests/bash does
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
+        "openapi" => openapi::check(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
