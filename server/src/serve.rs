@@ -77,6 +77,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
         tokio::select! {
             () = accept(listener, router) => {}
             () = sandboxes::expire(app.clone()) => {}
+            () = skillbox::expire(app.clone()) => {}
             () = told_to_end() => {}
         }
         app.stop().await;

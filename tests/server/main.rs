@@ -3,3 +3,4 @@
 mod crash;
 mod http;
 mod sandboxes;
+mod skillbox;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::run::{cargo, step};
-use crate::{Outcome, guests, wheel};
+use crate::{Outcome, guests, skillbox, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
@@ -18,6 +18,8 @@ pub(crate) fn run() -> Outcome {
     tests()?;
     step("documentation");
     documentation()?;
+    step("Skillbox's own programs");
+    skillbox::run_if_there()?;
     step("Python package");
     wheel::test()?;
     step("everything passed");

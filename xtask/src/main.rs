@@ -10,6 +10,7 @@ mod guests;
 mod openapi;
 mod record;
 mod run;
+mod skillbox;
 mod wasi_testsuite;
 mod wheel;
 
@@ -38,6 +39,8 @@ Usage: cargo xtask <command>
             the public tests of preview1 against `sandlite wasm`; DIR is a checkout with the compiled modules
   openapi [EXAMPLES]
             requests made from the server's document by Schemathesis, against the running server
+  skillbox DIR
+            Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
   record    ask the machine's real bash what each case of tests/bash does
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
         "openapi" => openapi::check(rest),
+        "skillbox" => skillbox::run(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

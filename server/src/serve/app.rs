@@ -17,6 +17,7 @@ use super::catalog::Catalog;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::sandboxes::Opened;
+use super::skillbox;
 use super::{Config, Error};
 
 /// How often it is looked whether runs have ended when the server stops.
@@ -36,6 +37,7 @@ struct Inner {
     rates: Rates,
     secret: [u8; 32],
     opened: Opened,
+    skillbox: skillbox::State,
     running: Mutex<HashMap<u64, Cancel>>,
     last: AtomicU64,
     is_stopping: AtomicBool,
@@ -79,6 +81,7 @@ impl App {
             rates,
             secret,
             opened,
+            skillbox: skillbox::State::default(),
             running: Mutex::default(),
             last: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -113,6 +116,11 @@ impl App {
     /// The sandboxes that are open.
     pub(crate) fn opened(&self) -> &Opened {
         &self.0.opened
+    }
+
+    /// What Skillbox's routes know while the server runs.
+    pub(super) fn skillbox(&self) -> &skillbox::State {
+        &self.0.skillbox
     }
 
     /// The tenant of a name, which the catalog knows from then on.

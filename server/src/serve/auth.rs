@@ -18,8 +18,8 @@ use super::problem::Problem;
 use super::requests::RequestId;
 use crate::http::{Place, only};
 
-/// How long a refused key is kept waiting: guessing is slow, and only the guesser waits.
-const REFUSAL_TIME: Duration = Duration::from_millis(200);
+/// How long a refused key is kept waiting: guessing is slow, and only the guesser waits. Skillbox's programs allow 50 ms.
+const REFUSAL_TIME: Duration = Duration::from_millis(20);
 /// Keys whose rate is remembered.
 const MOST_RATES: usize = 10_000;
 

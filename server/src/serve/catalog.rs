@@ -5,10 +5,13 @@
 
 mod audit;
 mod idempotency;
+mod executions;
+mod files;
 mod keys;
 mod sandboxes;
 mod schema;
 mod spent;
+mod sessions;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +21,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 pub(crate) use audit::AuditRow;
 pub(crate) use idempotency::{Begun, KeptAnswer};
+pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
+pub(crate) use files::{FileFilter, FileRow};
 pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 pub(crate) use sandboxes::{SandboxRow, Taken};
