@@ -4,14 +4,14 @@
 //! are the interface that a second catalog for many machines will have; each is one transaction.
 
 mod audit;
-mod idempotency;
 mod executions;
 mod files;
+mod idempotency;
 mod keys;
 mod sandboxes;
 mod schema;
-mod spent;
 mod sessions;
+mod spent;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +20,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub(crate) use audit::AuditRow;
-pub(crate) use idempotency::{Begun, KeptAnswer};
 pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
 pub(crate) use files::{FileFilter, FileRow};
+pub(crate) use idempotency::{Begun, KeptAnswer};
 pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
 pub(crate) use sandboxes::{SandboxRow, Taken};
