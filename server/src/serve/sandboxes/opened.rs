@@ -118,6 +118,11 @@ impl Opened {
         }
     }
 
+    /// A caller's row alone, for what does not look into the sandbox.
+    pub(super) fn row(app: &App, caller: &Caller, id: &str) -> Result<SandboxRow, Problem> {
+        app.catalog().sandbox(&caller.tenant, id)?.ok_or_else(|| Problem::not_found("sandbox"))
+    }
+
     fn slot(&self, id: &str) -> Arc<Slot> {
         let mut table = self.table();
         let slot = table.entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new()));
@@ -132,6 +137,8 @@ impl Opened {
             if table.len() <= self.most {
                 return Ok(());
             }
+            // Those that were looked up and never opened take a place for nothing.
+            table.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.sandbox.try_lock().map_or(true, |held| held.is_some()));
             let idle = table.iter().filter(|(_, slot)| Arc::strong_count(slot) == 1);
             let oldest = idle.min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed)).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else {
