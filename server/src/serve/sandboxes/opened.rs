@@ -139,6 +139,9 @@ impl Opened {
             }
             // Those that were looked up and never opened take a place for nothing.
             table.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.sandbox.try_lock().map_or(true, |held| held.is_some()));
+            if table.len() <= self.most {
+                return Ok(());
+            }
             let idle = table.iter().filter(|(_, slot)| Arc::strong_count(slot) == 1);
             let oldest = idle.min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed)).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else {
