@@ -8,6 +8,7 @@ use std::time::Duration;
 use runtime::{Builder, ByteSize, Command, Error, LimitName, Output, Overrides, Sandbox, WallTime};
 
 use super::host;
+use super::skipped::skip;
 
 fn builder() -> Builder {
     Sandbox::builder().host(host()).file("/work/file", "inside\n").cwd("/work")
@@ -18,7 +19,7 @@ fn opened(builder: Builder) -> Option<Sandbox> {
     match builder.allow_host(["dash"]).open() {
         Ok(sandbox) => Some(sandbox),
         Err(Error::HostBridge { reason }) => {
-            eprintln!("SKIP: {reason}");
+            skip(&reason);
             None
         }
         Err(error) => panic!("{error}"),

@@ -12,6 +12,8 @@ mod hostile_files;
 mod hostile_repositories;
 mod isolation;
 mod skills;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod soak;
 mod sources;
 

@@ -3,10 +3,11 @@
 use std::process::Command;
 
 use crate::run::{cargo, step};
-use crate::{Outcome, guests, skillbox, wheel};
+use crate::{Outcome, guests, skillbox, skips, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
+    skips::begin()?;
     guests::build()?;
     step("format");
     format()?;
@@ -22,11 +23,12 @@ pub(crate) fn run() -> Outcome {
     skillbox::run_if_there()?;
     step("Python package");
     wheel::test()?;
+    skips::end()?;
     step("everything passed");
     Ok(())
 }
 
-const RUSTUP: &str = "install Rust with rustup";
+pub(crate) const RUSTUP: &str = "install Rust with rustup";
 
 fn format() -> Outcome {
     run_cargo(&["fmt", "--all", "--check"])
@@ -40,8 +42,7 @@ fn lints() -> Outcome {
 fn dependencies() -> Outcome {
     let installed = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
     if !installed {
-        eprintln!("    skipped: `cargo install cargo-deny` to check licences and duplicates too");
-        return Ok(());
+        return skips::skip("cargo-deny", "`cargo install cargo-deny` to check licenses and duplicates too");
     }
     run_cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
 }
@@ -58,5 +59,5 @@ fn documentation() -> Outcome {
 }
 
 fn run_cargo(args: &[&str]) -> Outcome {
-    crate::run::run(cargo().args(args), RUSTUP)
+    crate::run::run(cargo().args(args).env(skips::VARIABLE, skips::file()), RUSTUP)
 }

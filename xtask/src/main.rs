@@ -7,9 +7,12 @@ mod cpython_tests;
 mod demo;
 mod dist;
 mod guests;
+mod nightly;
+mod openapi;
 mod record;
 mod run;
 mod skillbox;
+mod skips;
 mod wasi_testsuite;
 mod wheel;
 
@@ -25,7 +28,8 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
   demo      set up what is missing, build everything, and take a short tour
-  test      every check that CI runs: format, lints, laws, tests
+  test      run every check of CI: format, lints, laws, tests
+  nightly   run the long forms: all of CPython's tests, AgentFS's SDKs, MCP clients, 10 000 kills, hostile files, soak
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: and install the scientific Python for the tests of it)
   wheel     build the Python package, with the guests inside
@@ -36,6 +40,8 @@ Usage: cargo xtask <command>
             CPython's own tests inside the sandbox, fetched from Debian
   wasi-testsuite DIR
             the public tests of preview1 against `sandlite wasm`; DIR is a checkout with the compiled modules
+  openapi [EXAMPLES]
+            requests made from the server's document by Schemathesis, against the running server
   skillbox DIR
             Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
   record    ask the machine's real bash what each case of tests/bash does
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run_demo(),
         "test" => check::run(),
+        "nightly" => nightly::run_nightly(),
         "guests" => guests::run(rest),
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
@@ -56,6 +63,7 @@ fn main() -> ExitCode {
         "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
+        "openapi" => openapi::check(rest),
         "skillbox" => skillbox::run(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {

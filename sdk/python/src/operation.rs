@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::about::About;
 use crate::errors;
 use crate::sandbox::NativeSandbox;
+use crate::task::{self, Stop};
 
 /// The end of an operation, before it is Python's.
 pub(crate) enum Done {

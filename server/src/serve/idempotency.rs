@@ -106,7 +106,9 @@ async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Pr
     let under_way = UnderWay { app: app.clone(), tenant: caller.tenant, key, is_ended: false };
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    if response.status().is_server_error() || is_stream {
+    // What says "later" is not the answer that was asked for.
+    let is_later = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
+    if response.status().is_server_error() || is_later || is_stream {
         under_way.end(None).await?;
         return Ok(response);
     }

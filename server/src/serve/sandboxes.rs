@@ -38,7 +38,16 @@ pub(super) fn routes() -> Router<App> {
     SANDBOX_ROUTES
         .iter()
         .fold(Router::new(), |router, route| match handler(route) {
-            Some(method) => router.route(route.path.strip_prefix("/v1").unwrap_or(route.path), method),
+            Some(method) => {
+                let path = route.path.strip_prefix("/v1").unwrap_or(route.path);
+                match path.strip_suffix("/{*path}").filter(|above| above.ends_with("/tree")) {
+                    // The whole tree has an empty path, which the rest of a path cannot be.
+                    Some(above) => {
+                        router.route(above, method.clone()).route(&format!("{above}/"), method.clone()).route(path, method)
+                    }
+                    None => router.route(path, method),
+                }
+            }
             None => router,
         })
         // Bodies are bounded where they are read.

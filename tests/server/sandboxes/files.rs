@@ -114,6 +114,8 @@ fn trees_go_both_ways_through_the_systems_tar() {
     assert_eq!(std::fs::read_to_string(unpacked.path().join(&long)).unwrap(), "long");
     assert_eq!(std::fs::read_link(unpacked.path().join("a/link")).unwrap(), std::path::Path::new("one.txt"));
     assert!(unpacked.path().join("empty").is_dir());
+    let whole = sandbox.send("GET", "tree/", &[], b"").expect(200);
+    assert!(whole.body.windows(12).any(|window| window == b"in/a/one.txt"));
     sandbox.send("GET", "tree/in/a/one.txt", &[], b"").expect(400);
     sandbox.send("GET", "tree/missing", &[], b"").expect(404);
 }

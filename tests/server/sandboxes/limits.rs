@@ -92,6 +92,18 @@ fn a_request_that_is_under_way_is_not_begun_again() {
 }
 
 #[test]
+fn a_sandbox_whose_time_is_over_is_gone_with_its_file() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({ "ttl_seconds": 1, "name": "short" }));
+    let began = std::time::Instant::now();
+    while server.get(&format!("/v1/sandboxes/{id}")).status != 404 || !server.files_named(&id).is_empty() {
+        assert!(began.elapsed().as_secs() < 60);
+    }
+    assert!(began.elapsed().as_millis() > 900);
+    created(&server, json!({ "name": "short" }));
+}
+
+#[test]
 fn few_sandboxes_are_open_and_all_of_them_work() {
     let server = Server::start(&["open-sandboxes=3"]);
     let ids: Vec<String> = (0..10).map(|number| created(&server, json!({ "files": { "/n": number.to_string() } }))).collect();

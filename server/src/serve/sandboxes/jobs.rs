@@ -11,6 +11,7 @@ use runtime::Cancel;
 use serde_json::{Value, json};
 
 use super::input::Names;
+use super::opened::Opened;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::new_id;
@@ -150,7 +151,7 @@ impl Job {
 
 /// `GET /v1/sandboxes/{id}/jobs`.
 pub(super) async fn list(State(app): State<App>, caller: Caller, names: Names) -> Result<Json<Value>, Problem> {
-    let (row, _) = app.opened().find(&app, &caller, names.get("id"))?;
+    let row = Opened::row(&app, &caller, names.get("id"))?;
     let jobs = app.opened().jobs.table();
     let items: Vec<Value> = jobs
         .values()

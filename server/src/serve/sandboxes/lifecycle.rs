@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::input::{self, Names};
-use super::opened::{self, file};
+use super::opened::{self, Opened, file};
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{SandboxRow, Taken, new_id};
@@ -277,7 +277,7 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Re
 /// `GET /v1/sandboxes/{id}`.
 pub(super) async fn show(State(app): State<App>, caller: Caller, names: Names) -> Result<Json<Value>, Problem> {
     app.blocking(move |app| {
-        let (row, _) = app.opened().find(app, &caller, names.get("id"))?;
+        let row = Opened::row(app, &caller, names.get("id"))?;
         Ok(Json(describe(app, &row)?))
     })
     .await
@@ -309,14 +309,14 @@ pub(super) async fn change(
     check_name(change.name.as_ref().and_then(Option::as_deref))?;
     let expires_at = change.ttl_seconds.map(end_of).transpose()?;
     app.blocking(move |app| {
-        let (row, _) = app.opened().find(app, &caller, names.get("id"))?;
+        let row = Opened::row(app, &caller, names.get("id"))?;
         let name = change.name.as_ref().map(Option::as_deref);
         match app.catalog().change_sandbox(&row.tenant, &row.id, name, expires_at)? {
             Ok(()) => {}
             Err(Taken::Name) => return Err(Problem::conflict("the tenant has a sandbox of this name")),
             Err(_) => return Err(Problem::not_found("sandbox")),
         }
-        let (row, _) = app.opened().find(app, &caller, &row.id)?;
+        let row = Opened::row(app, &caller, &row.id)?;
         Ok(Json(describe(app, &row)?))
     })
     .await
@@ -355,8 +355,7 @@ pub(super) async fn fork(
 
 /// `DELETE /v1/sandboxes/{id}`.
 pub(super) async fn delete(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
-    drop(slot);
+    let row = Opened::row(&app, &caller, names.get("id"))?;
     if !remove(&app, row).await? {
         return Err(Problem::not_found("sandbox"));
     }

@@ -118,6 +118,11 @@ impl Opened {
         }
     }
 
+    /// A caller's row alone, for what does not look into the sandbox.
+    pub(super) fn row(app: &App, caller: &Caller, id: &str) -> Result<SandboxRow, Problem> {
+        app.catalog().sandbox(&caller.tenant, id)?.ok_or_else(|| Problem::not_found("sandbox"))
+    }
+
     fn slot(&self, id: &str) -> Arc<Slot> {
         let mut table = self.table();
         let slot = table.entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new()));
@@ -129,6 +134,11 @@ impl Opened {
     fn make_room(&self) -> Result<(), Problem> {
         loop {
             let mut table = self.table();
+            if table.len() <= self.most {
+                return Ok(());
+            }
+            // Those that were looked up and never opened take a place for nothing.
+            table.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.sandbox.try_lock().map_or(true, |held| held.is_some()));
             if table.len() <= self.most {
                 return Ok(());
             }
