@@ -4,7 +4,10 @@ mod files;
 mod git;
 mod limits;
 mod policy;
+mod remote;
 mod run;
+#[cfg(feature = "mcp")]
+mod serve;
 mod skill;
 mod versions;
 mod wasm;
@@ -16,11 +19,16 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
+use remote::RemoteArgs;
+
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
+pub(crate) use remote::Server;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
+#[cfg(feature = "mcp")]
+pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Log, Prune, Replay, Restore, Show, Undo, Update};
 pub(crate) use wasm::Wasm;
@@ -33,6 +41,9 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// The server with the sandbox, if it is not a file of this machine.
+    #[clap(skip)]
+    pub(crate) server: Option<Server>,
 }
 
 /// The most common verbs. Building the full parser takes half a millisecond; this one takes a quarter of that.
@@ -54,10 +65,16 @@ enum UsualVerb {
 impl Args {
     /// Parses a command line; ends the process if it is invalid or asks for help.
     pub(crate) fn from_words(words: Vec<OsString>) -> Self {
+        if remote::is_named(&words) {
+            let RemoteArgs { server, global, verb } = RemoteArgs::parse_from(words);
+            return Self { global, verb, server: Some(server) };
+        }
         let is_usual = words.iter().any(|word| word == "bash" || word == "python");
         let mut args = match is_usual.then(|| Usual::try_parse_from(&words)) {
-            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash) },
-            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => Self { global, verb: Verb::Python(python) },
+            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash), server: None },
+            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => {
+                Self { global, verb: Verb::Python(python), server: None }
+            }
             _ => Self::parse_from(words),
         };
         let named = || std::env::var_os(DATABASE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -77,6 +94,7 @@ Examples:
   sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  list what ran and how it ended
   sandlite --db agent.db export snapshot.db       write a compact copy to share
+  sandlite --server URL --key KEY bash -c ls      on a sandbox of a server; see `sandlite --server --help`
 ";
 
 /// Options that every verb accepts.
@@ -177,6 +195,12 @@ pub(crate) enum Verb {
     /// Serve the sandbox to an agent over the Model Context Protocol
     #[cfg(feature = "mcp")]
     Mcp(Mcp),
+    /// Serve sandboxes and skills over HTTP to many tenants
+    #[cfg(feature = "mcp")]
+    Serve(Serve),
+    /// Create, list and revoke the API keys of a server
+    #[cfg(feature = "mcp")]
+    Keys(Keys),
     /// List and manage guest modules
     Guests(Guests),
     /// Measure the overhead of the presets on this machine

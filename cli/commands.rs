@@ -24,6 +24,8 @@ mod policy;
 mod presets;
 mod python;
 pub(crate) mod run;
+#[cfg(feature = "mcp")]
+mod serve;
 pub(crate) mod servers;
 pub(crate) mod skill;
 mod versions;
@@ -48,6 +50,9 @@ const DEFAULT_DATABASE: &str = "sandlite.db";
 /// Runs the verb.
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     let global = &args.global;
+    if let Some(server) = &args.server {
+        return crate::remote::run(server, global, &args.verb, printer);
+    }
     refuse_missing_directory(global)?;
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
@@ -84,6 +89,10 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Presets(presets) => presets::run(presets, printer),
         #[cfg(feature = "mcp")]
         Verb::Mcp(mcp) => mcp::run(global, mcp, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Serve(serve) => serve::run(global, serve, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Keys(keys) => serve::keys(keys, printer),
         Verb::Guests(guests) => guests::run(guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),
@@ -91,6 +100,11 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Completions(completions) => completions::run(completions, printer),
         Verb::Man(man) => man::run(man, printer),
     }
+}
+
+/// A path of the sandbox; one that does not begin with a slash is below its working directory.
+pub(crate) fn guest_path(path: &str) -> String {
+    fs::guest(path)
 }
 
 /// Returns the database to use, if any: the named one, else the default one if it exists.

@@ -29,6 +29,10 @@ pub(crate) fn set_shipped(directory: PathBuf) {
 /// Starts the engine in the background if a command will need one. A failure is ignored here: the code that needs an engine then
 /// starts another and reports the error.
 pub(crate) fn start_early(words: &[OsString]) {
+    // A server has its own.
+    if words.get(1).and_then(|word| word.to_str()).is_some_and(|word| word.starts_with("--server")) {
+        return;
+    }
     let next = words.iter().find_map(|word| match word.to_str() {
         Some("bash") => Some(Command::bash("")),
         Some("python") => Some(Command::python("")),

@@ -27,6 +27,7 @@ mod memory;
 mod page;
 mod printer;
 mod progress;
+mod remote;
 mod time;
 
 use std::ffi::OsString;

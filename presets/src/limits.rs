@@ -63,6 +63,12 @@ macro_rules! limits {
                 true $(&& self.$field <= other.$field)*
             }
 
+            /// The tighter of each limit of both.
+            #[must_use]
+            pub fn tighter_of(&self, other: &Self) -> Self {
+                Self { $($field: self.$field.min(other.$field),)* }
+            }
+
             /// Returns these limits with some of them lowered.
             ///
             /// # Errors

@@ -259,6 +259,13 @@ impl Context {
         self
     }
 
+    /// Lets this [`Cancel`] end the action's command, in place of one of its own.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// Returns the sandbox.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {

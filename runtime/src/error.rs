@@ -2,7 +2,11 @@
 //!
 //! A command that exits 1, traps or reaches a limit is not an error but an [`Output`](crate::Output) with a status.
 
+mod kind;
+
 use std::path::PathBuf;
+
+pub use kind::ErrorKind;
 
 /// An error of the host.
 #[derive(Debug, thiserror::Error)]

@@ -49,6 +49,18 @@ pub enum Error {
         /// Every name, separated by commas.
         known: String,
     },
+    /// The data directory of a server cannot be used.
+    #[error("cannot use the data directory `{}`", path.display())]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The catalog of a server cannot be used.
+    #[error("cannot use the server's catalog")]
+    Catalog(#[from] rusqlite::Error),
     /// The protocol handshake failed.
     #[error("the client did not start with a valid handshake: {0}")]
     Protocol(String),

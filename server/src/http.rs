@@ -31,9 +31,11 @@ use crate::Error;
 use crate::mcp::Service;
 use crate::message::{LARGEST, Shape};
 use guard::Guard;
+pub(crate) use guard::{Hosts, only};
 pub use key::Key;
-use patient::Patient;
-use places::{Place, Places};
+pub(crate) use key::random_hex;
+pub(crate) use patient::Patient;
+pub(crate) use places::{Place, Places};
 use sessions::Sessions;
 
 /// The header with the session ID.
@@ -117,7 +119,8 @@ pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAdd
     result
 }
 
-async fn told_to_end() {
+/// Waits until the process is told to end.
+pub(crate) async fn told_to_end() {
     let terminated = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(mut signal) => drop(signal.recv().await),

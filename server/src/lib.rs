@@ -1,4 +1,4 @@
-//! Sandlite for other programs: the Model Context Protocol over standard input and output, or over HTTP on this machine.
+//! Sandlite for other programs: the Model Context Protocol over standard input and output or over HTTP, and REST for many tenants.
 //!
 //! The only crate with an async runtime and with JSON on the wire. Sandboxes are synchronous: every call into one runs on its own
 //! thread, so a slow command or client does not block others.
@@ -31,7 +31,9 @@ mod http;
 mod load;
 mod mcp;
 mod message;
+mod serve;
 
 pub use error::Error;
 pub use http::{Key, Listen, Times, serve_http};
 pub use mcp::{Service, Settings, serve_stdio};
+pub use serve::{Config, KeyRow, Keys, Log, Reports, Role, SETTINGS, Setting, serve};

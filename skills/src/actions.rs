@@ -38,6 +38,13 @@ impl Context {
         self
     }
 
+    /// Lets this [`Cancel`] end the action's run, in place of one of its own.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// Returns the sandbox.
     fn sandbox(&self) -> Result<&Sandbox, Error> {
         self.sandbox.as_ref().ok_or_else(|| Error::Invalid("no sandbox is available for files".to_owned()))

@@ -155,7 +155,13 @@ pub(crate) struct Read {
 }
 
 /// Returns whether a text is a valid skill name. It must also be valid as a file name.
-pub(crate) fn is_name(name: &str) -> bool {
+///
+/// ```
+/// use sandlite_skills::is_name;
+/// assert!(is_name("word-counter") && !is_name("../word-counter") && !is_name(""));
+/// ```
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     name.len() <= NAME_BYTES
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))

@@ -62,7 +62,19 @@ pub struct Request {
     files: Vec<(String, Vec<u8>)>,
     env: Vec<(String, String)>,
     session: Option<String>,
+    kept: Vec<(String, Vec<u8>)>,
     cancel: Cancel,
+    sink: Option<Sink>,
+}
+
+/// Where the output of a run goes while it runs.
+#[derive(Clone)]
+struct Sink(Arc<dyn Fn(&[u8]) + Send + Sync>);
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
 }
 
 impl Request {
@@ -96,6 +108,21 @@ impl Request {
     #[must_use]
     pub fn session(mut self, id: impl Into<String>) -> Self {
         self.session = Some(id.into());
+        self
+    }
+
+    /// Adds a file that an earlier run of a session left, for callers that keep the files of sessions themselves. The script finds it in
+    /// `/sandbox/session` and in `/sandbox/input`; [`RunResult::left`] returns what it leaves.
+    #[must_use]
+    pub fn kept(mut self, name: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        self.kept.push((name.into(), content.into()));
+        self
+    }
+
+    /// Is given each piece of the script's output as it comes. It must not wait.
+    #[must_use]
+    pub fn on_output(mut self, sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        self.sink = Some(Sink(Arc::new(sink)));
         self
     }
 
@@ -182,6 +209,29 @@ impl RunResult {
             (Some(artifact), Some(sandbox)) => Ok(sandbox.fs().read(&format!("{}/{}", contract::FILES, artifact.path))?),
             _ => Err(Error::Argument(format!("the run left no file `{}`", runtime::actions::quoted(path)))),
         }
+    }
+
+    /// Writes the content of one of its files, without holding all of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the run left no such file, or if it cannot be written.
+    pub fn read_to(&self, path: &str, to: impl std::io::Write) -> Result<u64, Error> {
+        let artifact = self.files.iter().find(|artifact| artifact.path == path);
+        match (artifact, &self.sandbox) {
+            (Some(artifact), Some(sandbox)) => Ok(sandbox.fs().read_to(&format!("{}/{}", contract::FILES, artifact.path), to)?),
+            _ => Err(Error::Argument(format!("the run left no file `{}`", runtime::actions::quoted(path)))),
+        }
+    }
+
+    /// The files that the next run of its session should find, by the last part of their names: those of `/sandbox/out/session` and of
+    /// `/sandbox/out/files`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if they cannot be read.
+    pub fn left(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        self.sandbox.as_ref().map_or(Ok(Vec::new()), session::left)
     }
 
     /// Copies the output files to a directory on this machine, which is created if missing. Existing files are not overwritten.
@@ -316,7 +366,7 @@ impl Skills {
         match &request.session {
             None => {
                 let sandbox = prepared.sandbox.fork()?;
-                prepared.place(&sandbox, request, &[])?;
+                prepared.place(&sandbox, request, &request.kept)?;
                 collect::run(&sandbox, prepared, command, result)?;
                 result.sandbox = Some(sandbox);
             }

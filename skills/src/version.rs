@@ -23,6 +23,48 @@ pub fn is_version(text: &str) -> bool {
     text.len() <= LONGEST && core.split('.').count() == 3 && core.split('.').all(is_number) && pre.is_none_or(is_pre)
 }
 
+/// Returns the next patch version: of a pre-release, its release.
+///
+/// ```
+/// use sandlite_skills::next_patch;
+/// assert_eq!(next_patch("1.2.9").as_deref(), Some("1.2.10"));
+/// assert_eq!(next_patch("1.0.0-beta").as_deref(), Some("1.0.0"));
+/// assert_eq!(next_patch("latest"), None);
+/// ```
+#[must_use]
+pub fn next_patch(version: &str) -> Option<String> {
+    if !is_version(version) {
+        return None;
+    }
+    if let Some((core, _)) = version.split_once('-') {
+        return Some(core.to_owned());
+    }
+    let (rest, patch) = version.rsplit_once('.')?;
+    let patch: u64 = patch.parse().ok()?;
+    Some(format!("{rest}.{}", patch.checked_add(1)?))
+}
+
+/// Returns a `SKILL.md` whose front matter names another version; a text without front matter stays as it is.
+///
+/// ```
+/// use sandlite_skills::with_version;
+/// let skill = "---\nname: x\nversion: \"1.0.0\"\n---\nversion: stays\n";
+/// assert_eq!(with_version(skill, "1.0.1"), "---\nname: x\nversion: \"1.0.1\"\n---\nversion: stays\n");
+/// ```
+#[must_use]
+pub fn with_version(skill: &str, version: &str) -> String {
+    let mut lines: Vec<&str> = skill.split_inclusive('\n').collect();
+    let is_fence = |line: &&str| line.trim_end() == "---";
+    let end = lines.iter().skip(1).position(|line| is_fence(line)).map(|at| at + 1);
+    let (true, Some(end)) = (lines.first().is_some_and(is_fence), end) else { return skill.to_owned() };
+    let named = format!("version: \"{version}\"\n");
+    match lines.iter().take(end).position(|line| line.starts_with("version:")) {
+        Some(at) => drop(lines.splice(at..=at, [named.as_str()])),
+        None => lines.insert(end, &named),
+    }
+    lines.concat()
+}
+
 /// Compares two versions; a pre-release comes before its release.
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     let split = |text: &'_ str| -> (String, Option<String>) {
@@ -92,6 +134,16 @@ mod tests {
             assert_eq!(compare(pair[1], pair[0]), Ordering::Greater, "{pair:?}");
         }
         assert_eq!(compare("1.01.0", "1.1.0"), Ordering::Equal);
+    }
+
+    #[test]
+    fn a_version_is_set_in_the_front_matter_and_nowhere_else() {
+        let check = |skill: &str, expected: &str| assert_eq!(with_version(skill, "2.0.0"), expected);
+        check("---\nname: x\n---\ntext", "---\nname: x\nversion: \"2.0.0\"\n---\ntext");
+        check("---\nmetadata:\n  version: 1\n---\n", "---\nmetadata:\n  version: 1\nversion: \"2.0.0\"\n---\n");
+        check("---\r\nversion: 1.0.0\r\n---\r\n", "---\r\nversion: \"2.0.0\"\n---\r\n");
+        check("version: 1.0.0\n", "version: 1.0.0\n");
+        check("---\nname: x\n", "---\nname: x\n");
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod demo;
 mod dist;
 mod guests;
 mod nightly;
+mod openapi;
 mod record;
 mod run;
+mod skillbox;
 mod skips;
 mod wasi_testsuite;
 mod wheel;
@@ -38,6 +40,10 @@ Usage: cargo xtask <command>
             run CPython's own tests inside the sandbox, downloaded from Debian
   wasi-testsuite DIR
             run the public tests of preview1 with `sandlite wasm`; DIR is a checkout with the compiled modules
+  openapi [EXAMPLES]
+            requests made from the server's document by Schemathesis, against the running server
+  skillbox DIR
+            Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
   record    record the results of the machine's real bash for tests/bash
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -57,6 +63,8 @@ fn main() -> ExitCode {
         "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
+        "openapi" => openapi::check(rest),
+        "skillbox" => skillbox::run(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

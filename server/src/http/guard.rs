@@ -16,20 +16,42 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The conditions that a request must meet.
 pub(super) struct Guard {
     key: Key,
-    hosts: Vec<String>,
+    hosts: Hosts,
     origins: Vec<String>,
+}
+
+/// The host names that are answered to.
+pub(crate) struct Hosts(Vec<String>);
+
+impl Hosts {
+    /// This machine's own names, and these.
+    pub(crate) fn new(more: &[String]) -> Self {
+        let own = LOOPBACK.iter().map(|host| (*host).to_owned());
+        Self(own.chain(more.iter().map(|host| host.to_ascii_lowercase())).collect())
+    }
+
+    // A page that rebinds its own name to this machine still sends that name. A request that names its host in the first line, as one to a
+    // proxy does, means that host: both must be the same, and ours.
+    /// Whether a request names one of them, and no other.
+    pub(crate) fn serves(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let Some(host) = only(headers, &HOST) else { return false };
+        let Ok(authority) = host.parse::<Authority>() else { return false };
+        let is_ours = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP)
+            && uri.authority().is_none_or(|named| named.as_str().eq_ignore_ascii_case(host));
+        let known =
+            |allowed: &String| allowed.eq_ignore_ascii_case(authority.host()) || allowed.eq_ignore_ascii_case(authority.as_str());
+        is_ours && self.0.iter().any(known) && !host.contains('@')
+    }
 }
 
 impl Guard {
     pub(super) fn new(listen: &Listen) -> Self {
-        let hosts =
-            LOOPBACK.iter().map(|host| (*host).to_owned()).chain(listen.hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Self { key: listen.key.clone(), hosts: hosts.collect(), origins: listen.origins.clone() }
+        Self { key: listen.key.clone(), hosts: Hosts::new(&listen.hosts), origins: listen.origins.clone() }
     }
 
     /// Returns the accepted host names.
     pub(super) fn hosts(&self) -> Vec<String> {
-        self.hosts.clone()
+        self.hosts.0.clone()
     }
 
     /// Checks everything that can be checked before the body is read.
@@ -45,17 +67,9 @@ impl Guard {
         if request.uri().path() == PATH { Ok(()) } else { Err(Refusal::new(StatusCode::NOT_FOUND, "unknown path: use /mcp")) }
     }
 
-    // A page that rebinds its own name to this machine still sends that name. A request with a host in its first line, as sent to
-    // a proxy, addresses that host; both must be equal and ours.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let refused = || Refusal::new(StatusCode::FORBIDDEN, "host name not allowed");
-        let host = only(headers, &HOST).ok_or_else(refused)?;
-        let authority: Authority = host.parse().map_err(|_| refused())?;
-        let is_ours = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP)
-            && uri.authority().is_none_or(|named| named.as_str().eq_ignore_ascii_case(host));
-        let known =
-            |allowed: &String| allowed.eq_ignore_ascii_case(authority.host()) || allowed.eq_ignore_ascii_case(authority.as_str());
-        if is_ours && self.hosts.iter().any(known) && !host.contains('@') { Ok(()) } else { Err(refused()) }
+        let is_served = self.hosts.serves(uri, headers);
+        if is_served { Ok(()) } else { Err(Refusal::new(StatusCode::FORBIDDEN, "host name not allowed")) }
     }
 
     // Only browsers send this header, and only allowed origins are accepted.
@@ -79,7 +93,7 @@ impl Guard {
 }
 
 /// Returns the value of a header that occurs exactly once.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)

@@ -80,7 +80,7 @@ fn digest(text: &str) -> blake3::Hash {
 }
 
 /// Returns random bytes as hexadecimal digits.
-pub(super) fn random_hex<const BYTES: usize>() -> Result<String, Error> {
+pub(crate) fn random_hex<const BYTES: usize>() -> Result<String, Error> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

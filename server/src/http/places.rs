@@ -16,12 +16,15 @@ const STRANGERS_OF_ADDRESS: usize = 32;
 /// Maximum number of authenticated connections.
 const KNOWN: usize = 64;
 
-/// All connections.
-#[derive(Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Table>>);
+/// The same where many clients are expected.
+const KNOWN_OF_MANY: usize = 4096;
 
-#[derive(Default)]
+/// All connections.
+#[derive(Clone)]
+pub(crate) struct Places(Arc<Mutex<Table>>);
+
 struct Table {
+    most_known: usize,
     last: u64,
     /// In order of arrival.
     strangers: BTreeMap<u64, Stranger>,
@@ -34,7 +37,7 @@ struct Stranger {
 }
 
 /// The slot of a connection, until it is dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     places: Places,
     number: u64,
     state: Mutex<State>,
@@ -47,13 +50,28 @@ enum State {
     Known,
 }
 
+impl Default for Places {
+    fn default() -> Self {
+        Self::new(KNOWN)
+    }
+}
+
 impl Places {
+    fn new(most_known: usize) -> Self {
+        Self(Arc::new(Mutex::new(Table { most_known, last: 0, strangers: BTreeMap::new(), known: 0 })))
+    }
+
+    /// Places for the clients of many tenants.
+    pub(crate) fn for_many() -> Self {
+        Self::new(KNOWN_OF_MANY)
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Allocates a slot for a new connection.
-    pub(super) fn enter(&self, address: IpAddr) -> Place {
+    pub(crate) fn enter(&self, address: IpAddr) -> Place {
         let mut table = self.table();
         table.make_room(address);
         table.last += 1;
@@ -89,18 +107,18 @@ impl Place {
     }
 
     /// Returns whether this connection is authenticated.
-    pub(super) fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         *self.state() == State::Known
     }
 
     /// Moves an authenticated connection to its own slots. Returns `false` if all of them are in use.
-    pub(super) fn admit(&self) -> bool {
+    pub(crate) fn admit(&self) -> bool {
         let mut state = self.state();
         if *state == State::Known {
             return true;
         }
         let mut table = self.places.table();
-        if table.known >= KNOWN {
+        if table.known >= table.most_known {
             return false;
         }
         table.known += 1;
@@ -110,7 +128,7 @@ impl Place {
     }
 
     /// Waits until another connection evicts this one.
-    pub(super) async fn evicted(&self) {
+    pub(crate) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::{ByteSize, Command, Limits, Overrides, WallTime};
+use runtime::{ByteSize, Command, Limits, Overrides, Stream, WallTime};
 use serde_json::Value;
 
 use super::Request;
@@ -110,6 +110,12 @@ pub(super) fn command(prepared: &Prepared, request: &Request) -> Result<Command,
     }
     for (name, value) in &request.env {
         command = command.env(name, value);
+    }
+    if let Some(sink) = &request.sink {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let sink = sink.clone();
+            command = command.on_output(stream, move |bytes| (sink.0)(bytes));
+        }
     }
     let (wall, memory) = (Some(WallTime(prepared.timeout)), Some(ByteSize(prepared.memory)));
     Ok(command.limits(Overrides { wall, memory, ..Overrides::default() }))

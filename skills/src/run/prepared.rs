@@ -111,7 +111,9 @@ impl Prepared {
         let input = request.input.as_deref().unwrap_or("{}").as_bytes().to_vec();
         let named = more.iter().chain(&request.files);
         let named = named.map(|(name, content)| (format!("{}/{name}", contract::INPUT_FILES), Content::from(content.clone())));
-        let files = std::iter::once((contract::INPUT.to_owned(), Content::from(input))).chain(named);
+        let kept = request.kept.iter();
+        let kept = kept.map(|(name, content)| (format!("{}/{name}", contract::SESSION), Content::from(content.clone())));
+        let files = std::iter::once((contract::INPUT.to_owned(), Content::from(input))).chain(named).chain(kept);
         Ok(sandbox.fs().write_all(files.collect())?)
     }
 

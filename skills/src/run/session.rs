@@ -57,10 +57,16 @@ fn files_in(sandbox: &Sandbox, directory: &str) -> Result<Vec<(String, Vec<u8>)>
     Ok(files)
 }
 
-// The results of this run are the input of the next.
-fn keep(sandbox: &Sandbox) -> Result<(), Error> {
+/// What a run left for the next one.
+pub(super) fn left(sandbox: &Sandbox) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut left = files_in(sandbox, SESSION_OUT)?;
     left.extend(files_in(sandbox, FILES)?);
+    Ok(left)
+}
+
+// What the run leaves is what the next one finds.
+fn keep(sandbox: &Sandbox) -> Result<(), Error> {
+    let left = left(sandbox)?;
     if left.is_empty() {
         return Ok(());
     }

@@ -1,0 +1,113 @@
+//! The words of `sandlite serve` and `sandlite keys`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use server::Role;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sandlite serve --data ./data                          on 127.0.0.1:8080; prints the first key once
+  sandlite serve --data ./data --listen 0.0.0.0:80 --allow-host box.example
+  sandlite serve --data ./data --check                  print every setting, where it comes from and what it means
+
+Every setting can also be given by environment: SANDLITE_LISTEN, SANDLITE_ALLOW_HOST, … See docs/server.md.")]
+pub(crate) struct Serve {
+    /// Directory with the catalog, keys, skills and sandboxes, created if missing [default: $SANDLITE_DATA]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Listen on this address [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Serve this host name too, besides this machine's own
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
+    /// Set any setting that `--check` lists
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Print the effective settings and exit
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sandlite keys create --data ./data --tenant acme --role publisher
+  sandlite keys list --data ./data
+  sandlite keys revoke --data ./data ID")]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) verb: KeysVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysVerb {
+    /// Create a key and print it; it is not shown again
+    Create(CreateKey),
+    /// List the keys without their secrets
+    List {
+        /// Data directory of the server [default: $SANDLITE_DATA]
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// List only the keys of this tenant
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<String>,
+    },
+    /// Revoke a key at once
+    Revoke {
+        /// Data directory of the server [default: $SANDLITE_DATA]
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Id of the key, from `keys list`
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateKey {
+    /// Data directory of the server [default: $SANDLITE_DATA]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Tenant that the key belongs to
+    #[arg(long, default_value = "default", value_name = "TENANT", value_parser = tenant)]
+    pub(crate) tenant: String,
+    /// What the key may do: admin, publisher or consumer
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Role,
+    /// See sandboxes as this principal, NAME or NAME:LABEL,LABEL
+    #[arg(long, value_name = "VIEW")]
+    pub(crate) key_view: Option<String>,
+    /// Expire after this time, such as 24h
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
+    pub(crate) expires: Option<Duration>,
+    /// Note what the key is for
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) name: String,
+    /// Keep the key that standard input has, instead of a random one
+    #[arg(long)]
+    pub(crate) from_stdin: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let is_known = server::SETTINGS.iter().any(|setting| setting.name == name);
+    if is_known {
+        Ok((name.to_owned(), value.to_owned()))
+    } else {
+        Err(format!("unknown setting `{name}`: `--check` lists them"))
+    }
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    skills::parse_duration(text).ok_or_else(|| "expected a time such as 30m or 24h".to_owned())
+}
+
+fn tenant(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_name = (1..=64).contains(&text.len()) && text.bytes().all(is_plain);
+    if is_name { Ok(text.to_owned()) } else { Err("expected 1 to 64 of the characters A-Z a-z 0-9 . _ -".to_owned()) }
+}

@@ -1,0 +1,138 @@
+//! `sandlite serve` and `sandlite keys`: the server and who may use it.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use runtime::Host;
+use serde_json::json;
+use server::{Config, Keys, Reports};
+
+use crate::args::{self, Chosen, CreateKey, Global, KeysVerb, Serve};
+use crate::exit::Code;
+use crate::printer::{Hinted, Printer};
+
+/// Shortest key that `keys create --from-stdin` takes without a note.
+const SHORTEST: usize = 32;
+
+pub(crate) fn run(global: &Global, args: &Serve, printer: &Printer) -> anyhow::Result<Code> {
+    let mut config = Config::new(data(args.data.as_ref())?);
+    let flag = |setting: &server::Setting| {
+        let set = args.set.iter().rev().find(|(name, _)| name == setting.name).map(|(_, value)| value.clone());
+        set.or_else(|| match setting.name {
+            "listen" => args.listen.clone(),
+            "allow-host" if !args.allow_host.is_empty() => Some(args.allow_host.join(",")),
+            "preset" => match &global.preset {
+                Chosen::Preset(preset) if *preset != runtime::Preset::default() => Some(preset.to_string()),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
+    let effective = config.apply(flag, |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
+    if let Chosen::File { .. } = &global.preset {
+        config.limits = global.preset.limits();
+    }
+    if args.check {
+        show(&effective, printer);
+        return Ok(Code::Success);
+    }
+    let teller = printer.clone();
+    let host =
+        crate::engine::with_shipped(Host::builder()).progress(move |what| teller.note(format_args!("{what} …"))).build()?;
+    let (ready, lines) = (printer.clone(), printer.clone());
+    let reports = Reports {
+        ready: Box::new(move |address, key| {
+            if let Some(key) = key {
+                ready.note(format_args!("first key (tenant `default`, role admin), not shown again: {key}"));
+            }
+            ready.note(format_args!("listening on http://{address}"));
+        }),
+        line: std::sync::Arc::new(move |line| lines.note(line)),
+    };
+    server::serve(config, host, reports)?;
+    Ok(Code::Success)
+}
+
+// The directory that the words or the environment name.
+fn data(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
+    let variable = || std::env::var_os("SANDLITE_DATA").filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.cloned().or_else(variable).ok_or_else(|| Hinted::error("no data directory given", "name one with `--data DIR`"))
+}
+
+fn show(effective: &[(&server::Setting, String, &str)], printer: &Printer) {
+    let shown = |setting: &server::Setting, value: &str| {
+        if setting.is_secret && !value.is_empty() { "(set)".to_owned() } else { value.to_owned() }
+    };
+    if printer.is_json() {
+        let rows: Vec<_> = effective
+            .iter()
+            .map(|(setting, value, origin)| {
+                json!({ "name": setting.name, "value": shown(setting, value), "from": origin, "variable": setting.variable(), "help": setting.help })
+            })
+            .collect();
+        return printer.json(&json!(rows));
+    }
+    for (setting, value, origin) in effective {
+        printer.line(&format!("{:<24} {:<20} {}", setting.variable(), shown(setting, value), setting.help));
+        if *origin != "default" {
+            printer.line(&format!("{:<24} from {origin}", ""));
+        }
+    }
+}
+
+pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code> {
+    match &args.verb {
+        KeysVerb::Create(create) => self::create(create, printer),
+        KeysVerb::List { data, tenant } => {
+            let rows = Keys::open(&self::data(data.as_ref())?)?.list(tenant.as_deref())?;
+            if printer.is_json() {
+                printer.json(&serde_json::to_value(rows)?);
+                return Ok(Code::Success);
+            }
+            for row in rows {
+                let state = match (&row.revoked_at, &row.expires_at) {
+                    (Some(at), _) => format!("revoked {at}"),
+                    (None, Some(at)) => format!("expires {at}"),
+                    (None, None) => String::new(),
+                };
+                let line = format!("{}  {}…  {:<12} {:<10} {} {state}", row.id, row.prefix, row.tenant, row.role, row.name);
+                printer.line(&printer.foreign(line.trim_end()));
+            }
+            Ok(Code::Success)
+        }
+        KeysVerb::Revoke { data, id } => {
+            if !Keys::open(&self::data(data.as_ref())?)?.revoke(id)? {
+                return Err(Hinted::error(format!("unknown key `{id}`"), "`sandlite keys list` shows the ids"));
+            }
+            if printer.is_json() {
+                printer.json(&json!({ "revoked": id }));
+            }
+            Ok(Code::Success)
+        }
+    }
+}
+
+fn create(args: &CreateKey, printer: &Printer) -> anyhow::Result<Code> {
+    let given = if args.from_stdin {
+        let mut text = String::new();
+        std::io::stdin().take(1 << 12).read_to_string(&mut text)?;
+        let text = text.trim().to_owned();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            anyhow::bail!("invalid key on standard input: expected one line of printable characters without spaces");
+        }
+        if text.len() < SHORTEST {
+            printer.note("the key is shorter than 32 characters: use it for tests only");
+        }
+        Some(text)
+    } else {
+        None
+    };
+    let keys = Keys::open(&data(args.data.as_ref())?)?;
+    let (key, id) = keys.create(&args.tenant, args.role, args.key_view.clone(), &args.name, args.expires, given.as_deref())?;
+    if printer.is_json() {
+        printer.json(&json!({ "id": id, "key": key, "tenant": args.tenant, "role": args.role }));
+    } else {
+        printer.line(&key);
+    }
+    Ok(Code::Success)
+}

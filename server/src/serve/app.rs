@@ -1,0 +1,264 @@
+//! What all requests share: the catalog, the tenants' skills and sandboxes, the engine, and the queue.
+
+#![expect(clippy::disallowed_methods, reason = "directories of tenants are made here")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::{Cancel, Host};
+use skills::Skills;
+
+use super::admission::Admission;
+use super::auth::{Caller, Rates};
+use super::catalog::Catalog;
+use super::metrics::Metrics;
+use super::problem::Problem;
+use super::sandboxes::Opened;
+use super::skillbox;
+use super::{Config, Error};
+
+/// How often it is looked whether runs have ended when the server stops.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The server's state. Clones share it.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    catalog: Catalog,
+    host: Host,
+    tenants: Mutex<HashMap<String, Arc<Tenant>>>,
+    admission: Admission,
+    metrics: Metrics,
+    rates: Rates,
+    secret: [u8; 32],
+    opened: Opened,
+    skillbox: skillbox::State,
+    running: Mutex<HashMap<u64, Cancel>>,
+    last: AtomicU64,
+    is_stopping: AtomicBool,
+}
+
+/// A tenant: its directory and its skills.
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    directory: PathBuf,
+    skills: Skills,
+}
+
+impl Tenant {
+    /// A directory of the tenant, created if it is missing.
+    pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, Problem> {
+        let directory = self.directory.join(name);
+        std::fs::create_dir_all(&directory)?;
+        Ok(directory)
+    }
+
+    /// The tenant's catalog of skills.
+    pub(crate) fn skills(&self) -> &Skills {
+        &self.skills
+    }
+}
+
+impl App {
+    pub(super) fn new(config: Config, host: Host) -> Result<Self, Error> {
+        let failed = |source| Error::Data { path: config.data.clone(), source };
+        make_private(&config.data).map_err(failed)?;
+        let catalog = Catalog::open(&config.data)?;
+        let secret = blake3::derive_key("sandlite 2026 addresses of artifacts", &catalog.secret()?);
+        let admission = Admission::new(config.room());
+        let (rates, opened) = (Rates::new(config.requests_per_second), Opened::new(config.open_sandboxes));
+        Ok(Self(Arc::new(Inner {
+            catalog,
+            host,
+            tenants: Mutex::default(),
+            admission,
+            metrics: Metrics::default(),
+            rates,
+            secret,
+            opened,
+            skillbox: skillbox::State::default(),
+            running: Mutex::default(),
+            last: AtomicU64::new(0),
+            is_stopping: AtomicBool::new(false),
+            config,
+        })))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.0.admission
+    }
+
+    pub(super) fn rates(&self) -> &Rates {
+        &self.0.rates
+    }
+
+    /// The sandboxes that are open.
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.0.opened
+    }
+
+    /// What Skillbox's routes know while the server runs.
+    pub(super) fn skillbox(&self) -> &skillbox::State {
+        &self.0.skillbox
+    }
+
+    /// The tenant of a name, which the catalog knows from then on.
+    pub(crate) fn tenant(&self, name: &str) -> Result<Arc<Tenant>, Problem> {
+        if let Some(tenant) = self.tenants().get(name) {
+            return Ok(Arc::clone(tenant));
+        }
+        let directory = self.0.config.data.join("tenants").join(self.0.catalog.tenant_directory(name)?);
+        let catalog = skills::Catalog::open(&directory.join("skills"))?;
+        let skills = Skills::new(catalog, &self.0.host, self.0.config.limits.clone());
+        let tenant = Arc::new(Tenant { name: name.to_owned(), directory, skills });
+        Ok(Arc::clone(self.tenants().entry(name.to_owned()).or_insert(tenant)))
+    }
+
+    fn tenants(&self) -> MutexGuard<'_, HashMap<String, Arc<Tenant>>> {
+        self.0.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something short that reads or writes files and rows, on a thread of its own.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || work(&app)).await.unwrap_or_else(|_| Err(aborted()))
+    }
+
+    /// Runs something in its tenant's turn, on a thread of its own. The cancel is killed when the request is dropped or the server stops.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        cancel: Cancel,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let killed_on_drop = KillOnDrop(Some(cancel.clone()));
+        let done = self.run_detached(&caller.tenant, cancel, work).await;
+        killed_on_drop.disarm();
+        done
+    }
+
+    /// The same for a run that goes on when nobody waits for it.
+    pub(crate) async fn run_detached<T: Send + 'static>(
+        &self,
+        tenant: &str,
+        cancel: Cancel,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = self.0.admission.turn(tenant).await;
+        let turn = turn.map_err(|_| Problem::limited("too many requests of this tenant are waiting", 1))?;
+        if self.0.is_stopping.load(Ordering::Relaxed) {
+            return Err(Problem {
+                retry_after: Some(5),
+                ..Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
+            });
+        }
+        let running = self.register(cancel);
+        let app = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let done = work(&app);
+            // Both belong to the work, not to the request: a request that is dropped gives no place back before the work has ended.
+            drop((turn, running));
+            done
+        });
+        task.await.unwrap_or_else(|_| Err(aborted()))
+    }
+
+    fn register(&self, cancel: Cancel) -> Registered {
+        let number = self.0.last.fetch_add(1, Ordering::Relaxed);
+        self.running().insert(number, cancel);
+        Registered { app: self.clone(), number }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, Cancel>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets runs end, kills what is left, and closes every sandbox.
+    pub(super) async fn stop(&self) {
+        self.0.is_stopping.store(true, Ordering::Relaxed);
+        let _ = tokio::time::timeout(self.0.config.grace, self.idle()).await;
+        self.running().values().for_each(Cancel::kill);
+        let _ = tokio::time::timeout(Duration::from_secs(5), self.idle()).await;
+        self.0.opened.close_all();
+    }
+
+    async fn idle(&self) {
+        while !self.running().is_empty() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Signs a text: what a client cannot make up.
+    pub(crate) fn sign(&self, text: &str) -> String {
+        blake3::keyed_hash(&self.0.secret, text.as_bytes()).to_hex().to_string()
+    }
+
+    /// Whether a signature is that of a text, compared in constant time.
+    pub(crate) fn is_signed(&self, text: &str, signature: &str) -> bool {
+        blake3::Hash::from_hex(signature).is_ok_and(|hash| hash == blake3::keyed_hash(&self.0.secret, text.as_bytes()))
+    }
+}
+
+fn aborted() -> Problem {
+    Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted; no changes were made")
+}
+
+// Keys' digests and everybody's files are in it.
+pub(super) fn make_private(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if directory.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+struct Registered {
+    app: App,
+    number: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.app.running().remove(&self.number);
+    }
+}
+
+struct KillOnDrop(Option<Cancel>);
+
+impl KillOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.kill();
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! API keys: shown once, kept as a digest, bound to a tenant, a role and perhaps a view (T-NET-06).
+
+use rusqlite::{OptionalExtension as _, Row, params};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{Catalog, new_id};
+use crate::http::random_hex;
+use crate::serve::clock::{now, rfc3339};
+
+/// Characters of a key that are shown in lists.
+const PREFIX: usize = 7;
+/// How often the moment of the last use is written: not at every request.
+const USED_EVERY: i64 = 60_000;
+
+/// What a key's owner may do. Each may do all that those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Run skills; use sandboxes.
+    Consumer,
+    /// Also change the tenant's skills.
+    Publisher,
+    /// Also manage the tenant's keys and look at its audit log.
+    Admin,
+}
+
+impl Role {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Consumer => "consumer",
+            Self::Publisher => "publisher",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let roles = [Self::Consumer, Self::Publisher, Self::Admin];
+        roles
+            .into_iter()
+            .find(|role| role.as_str() == name)
+            .ok_or_else(|| format!("unknown role `{}`: expected admin, publisher or consumer", runtime::actions::quoted(name)))
+    }
+}
+
+/// A key that was shown and found.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) tenant: String,
+    pub(crate) role: Role,
+    /// The principal and its labels that the key's owner sees sandboxes as, `NAME` or `NAME:LABEL,LABEL`.
+    pub(crate) view: Option<String>,
+}
+
+/// A key that is to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct NewKey {
+    pub(crate) tenant: String,
+    pub(crate) role: Role,
+    pub(crate) view: Option<String>,
+    pub(crate) name: String,
+    /// When it expires, in milliseconds since 1970.
+    pub(crate) expires_at: Option<i64>,
+}
+
+/// A key in a list: everything but the key.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeyRow {
+    /// Its id, which revokes it.
+    pub id: String,
+    /// The first characters of the key.
+    pub prefix: String,
+    /// The tenant.
+    pub tenant: String,
+    /// The role.
+    pub role: String,
+    /// The view, if it has one.
+    pub view: Option<String>,
+    /// What it is for.
+    pub name: String,
+    /// When it was made.
+    pub created_at: String,
+    /// When it expires.
+    pub expires_at: Option<String>,
+    /// When it was revoked.
+    pub revoked_at: Option<String>,
+    /// When it was used last, within a minute.
+    pub last_used_at: Option<String>,
+}
+
+fn digest(text: &str) -> Vec<u8> {
+    Sha256::digest(text.as_bytes()).to_vec()
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
+    let moment = |name: &str| row.get::<_, Option<i64>>(name).map(|at| at.map(rfc3339));
+    Ok(KeyRow {
+        id: row.get("id")?,
+        prefix: row.get("prefix")?,
+        tenant: row.get("tenant")?,
+        role: row.get("role")?,
+        view: row.get("view")?,
+        name: row.get("name")?,
+        created_at: rfc3339(row.get("created_at")?),
+        expires_at: moment("expires_at")?,
+        revoked_at: moment("revoked_at")?,
+        last_used_at: moment("last_used_at")?,
+    })
+}
+
+impl Catalog {
+    /// Makes a key, or keeps the one that is given, and returns its text and id. The text is not kept.
+    pub(crate) fn create_key(&self, new: &NewKey, given: Option<&str>) -> rusqlite::Result<(String, String)> {
+        let text = match given {
+            Some(given) => given.to_owned(),
+            None => format!("sk-{}", random_hex::<32>().map_err(|error| super::fault(error.to_string()))?),
+        };
+        let id = new_id();
+        let sql = "INSERT INTO api_key (id, hash, prefix, tenant, role, view, name, created_at, expires_at)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let prefix: String = text.chars().take(PREFIX).collect();
+        self.change(|transaction| {
+            let values =
+                params![id, digest(&text), prefix, new.tenant, new.role.as_str(), new.view, new.name, now(), new.expires_at];
+            transaction.execute(sql, values)
+        })?;
+        Ok((text, id))
+    }
+
+    /// The key of a text, if it counts now. Found by its digest, so that the time it takes says nothing of the text.
+    pub(crate) fn find_key(&self, text: &str) -> rusqlite::Result<Option<Key>> {
+        let at = now();
+        let sql = "SELECT id, tenant, role, view, coalesce(last_used_at, 0) FROM api_key
+                   WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
+        let found: Option<(Key, i64)> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row(params![digest(text), at], |row| {
+                let role: String = row.get(2)?;
+                let role = role.parse().map_err(super::fault)?;
+                Ok((Key { id: row.get(0)?, tenant: row.get(1)?, role, view: row.get(3)? }, row.get(4)?))
+            });
+            row.optional()
+        })?;
+        let Some((key, used)) = found else { return Ok(None) };
+        if at - used > USED_EVERY {
+            let sql = "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1";
+            self.change(|transaction| transaction.execute(sql, params![key.id, at]))?;
+        }
+        Ok(Some(key))
+    }
+
+    /// The keys of a tenant, or of all, oldest first.
+    pub(crate) fn list_keys(&self, tenant: Option<&str>) -> rusqlite::Result<Vec<KeyRow>> {
+        self.read(|connection| {
+            let sql = "SELECT * FROM api_key WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at, id";
+            connection.prepare_cached(sql)?.query_map([tenant], row)?.collect()
+        })
+    }
+
+    /// Revokes a key at once; `false` if the tenant has no such key.
+    pub(crate) fn revoke_key(&self, tenant: Option<&str>, id: &str) -> rusqlite::Result<bool> {
+        let sql = "UPDATE api_key SET revoked_at = coalesce(revoked_at, ?3) WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)";
+        self.change(|transaction| Ok(transaction.execute(sql, params![id, tenant, now()])? > 0))
+    }
+}

@@ -1,0 +1,107 @@
+//! Sessions: names that a tenant's runs share files under, and the policy of its scanner.
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::files::insert;
+use super::{Catalog, FileRow};
+use crate::serve::clock::now;
+
+impl Catalog {
+    /// Notes that a session is used, created if it is new.
+    pub(crate) fn use_session(&self, tenant: &str, name: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO session (tenant, name, created_at, used_at) VALUES (?1, ?2, ?3, ?3)
+                   ON CONFLICT (tenant, name) DO UPDATE SET used_at = excluded.used_at";
+        self.change(|transaction| transaction.prepare_cached(sql)?.execute(params![tenant, name, now()]))?;
+        Ok(())
+    }
+
+    /// Whether a tenant has a session.
+    pub(crate) fn has_session(&self, tenant: &str, name: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM session WHERE tenant = ?1 AND name = ?2";
+        self.read(|connection| Ok(connection.prepare_cached(sql)?.query_row([tenant, name], |_| Ok(())).optional()?.is_some()))
+    }
+
+    /// How many sessions a tenant has.
+    pub(crate) fn count_sessions(&self, tenant: &str) -> rusqlite::Result<i64> {
+        let sql = "SELECT count(*) FROM session WHERE tenant = ?1";
+        self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)))
+    }
+
+    /// Removes a session with the rows of its files; the ids of the files, whose bytes can go, or `None` if there is no such session.
+    pub(crate) fn remove_session(&self, tenant: &str, name: &str) -> rusqlite::Result<Option<Vec<String>>> {
+        self.change(|transaction| {
+            let removed = transaction.execute("DELETE FROM session WHERE tenant = ?1 AND name = ?2", [tenant, name])?;
+            if removed == 0 {
+                return Ok(None);
+            }
+            let sql = "DELETE FROM file WHERE tenant = ?1 AND session = ?2 RETURNING id";
+            let ids = transaction.prepare_cached(sql)?.query_map([tenant, name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            Ok(Some(ids))
+        })
+    }
+
+    /// Makes files those of a session in place of others of the same names; the ids of these, whose bytes can go.
+    pub(crate) fn keep_in_session(&self, tenant: &str, name: &str, rows: &[FileRow]) -> rusqlite::Result<Vec<String>> {
+        let sql = "DELETE FROM file WHERE tenant = ?1 AND session = ?2 AND name = ?3 RETURNING id, version, created_at";
+        self.change(|transaction| {
+            let mut replaced = Vec::new();
+            for row in rows {
+                let old: Vec<(String, i64, i64)> = transaction
+                    .prepare_cached(sql)?
+                    .query_map([tenant, name, &row.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                    .collect::<Result<_, _>>()?;
+                let version = old.iter().map(|(_, version, _)| *version).max().unwrap_or(0) + 1;
+                let created_at = old.iter().map(|(.., at)| *at).min().unwrap_or(row.created_at);
+                insert(transaction, &FileRow { session: Some(name.to_owned()), version, created_at, ..row.clone() })?;
+                replaced.extend(old.into_iter().map(|(id, ..)| id));
+            }
+            Ok(replaced)
+        })
+    }
+
+    /// What a tenant's admin chose for the scan of new skills: `auto` or `none`.
+    pub(crate) fn scan_policy(&self, tenant: &str) -> rusqlite::Result<String> {
+        let sql = "SELECT value FROM setting WHERE name = 'scan:' || ?1";
+        let known: Option<Vec<u8>> =
+            self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)).optional())?;
+        Ok(known.and_then(|value| String::from_utf8(value).ok()).unwrap_or_else(|| "none".to_owned()))
+    }
+
+    /// Changes it.
+    pub(crate) fn set_scan_policy(&self, tenant: &str, policy: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO setting (name, value) VALUES ('scan:' || ?1, ?2)
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.change(|transaction| transaction.execute(sql, params![tenant, policy.as_bytes()]))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_session_replaces_the_one_of_its_name() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        let row = |id: &str, name: &str| FileRow::new(id.to_owned(), "a", name, "text/plain", 1);
+        catalog.use_session("a", "s").unwrap();
+        assert!(catalog.keep_in_session("a", "s", &[row("1", "x"), row("2", "y")]).unwrap().is_empty());
+        assert_eq!(catalog.keep_in_session("a", "s", &[row("3", "x")]).unwrap(), ["1"]);
+        let names = |session: &str| -> Vec<(String, i64)> {
+            catalog.session_files("a", session).unwrap().into_iter().map(|row| (row.id, row.version)).collect()
+        };
+        assert_eq!(names("s"), [("3".to_owned(), 2), ("2".to_owned(), 1)]);
+        assert!(catalog.remove_session("b", "s").unwrap().is_none() && !catalog.has_session("b", "s").unwrap());
+        assert_eq!(catalog.remove_session("a", "s").unwrap().map(|ids| ids.len()), Some(2));
+        assert!(names("s").is_empty());
+    }
+
+    #[test]
+    fn each_tenant_has_its_own_policy() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        catalog.set_scan_policy("a", "auto").unwrap();
+        assert_eq!((catalog.scan_policy("a").unwrap().as_str(), catalog.scan_policy("b").unwrap().as_str()), ("auto", "none"));
+    }
+}

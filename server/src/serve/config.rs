@@ -1,0 +1,333 @@
+//! The settings of a server, each once: its name, its variables, its default and what it means.
+//!
+//! A flag wins over `SANDLITE_…`, which wins over Skillbox's `SKILLBOX_…`, which wins over the default.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use runtime::{Limits, Preset};
+
+use super::admission::Room;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The directory with the catalog, keys, skills and sandboxes.
+    pub data: PathBuf,
+    /// The address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Host names beside this machine's own under which the server is reached.
+    pub hosts: Vec<String>,
+    /// Web pages of other origins that may use the server.
+    pub origins: Vec<String>,
+    /// How clients reach the server, such as `https://sandlite.example`; the `Host` of each request by default.
+    pub public_url: Option<String>,
+    /// What runs may use.
+    pub limits: Limits,
+    /// Runs at a time.
+    pub concurrent: usize,
+    /// Runs of one tenant at a time.
+    pub concurrent_of_tenant: usize,
+    /// Requests of one tenant that may wait for their turn.
+    pub queue_of_tenant: usize,
+    /// Requests of one key in a second, on average.
+    pub requests_per_second: u32,
+    /// Sandboxes of one tenant.
+    pub sandboxes_of_tenant: u64,
+    /// Bytes of a tenant's sandboxes, files and artifacts.
+    pub bytes_of_tenant: u64,
+    /// Fuel of a tenant in an hour.
+    pub fuel_per_hour: u64,
+    /// Largest skill, packed.
+    pub skill_bytes: usize,
+    /// Largest body of other requests.
+    pub body_bytes: usize,
+    /// Sandboxes that are held open.
+    pub open_sandboxes: usize,
+    /// How long a session of `/v1/sandbox` is kept without use.
+    pub session_idle: Duration,
+    /// How long the address of an artifact works.
+    pub artifact_time: Duration,
+    /// How long runs have to end when the server is stopped.
+    pub grace: Duration,
+    /// Whether a line is written for each request, and how.
+    pub log: Log,
+    /// A key for the tenant `default` with the role admin, kept at the start if the catalog does not have it.
+    pub first_key: Option<String>,
+    /// What must be sent as `X-Admin-Token` to the routes below `/v1/admin`, if it is set.
+    pub admin_token: Option<String>,
+}
+
+/// How requests are logged on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// Not at all.
+    Off,
+    /// One line of text each.
+    Text,
+    /// One JSON object each.
+    Json,
+}
+
+/// A setting: its flag, Skillbox's name for it if it has one, its default, and its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The name: the flag is `--NAME`, the variable `SANDLITE_NAME`.
+    pub name: &'static str,
+    /// Skillbox's variable.
+    pub skillbox: Option<&'static str>,
+    /// The default.
+    pub default: &'static str,
+    /// The meaning, for `serve --check`.
+    pub help: &'static str,
+    /// Whether its value is never shown.
+    pub is_secret: bool,
+    set: fn(&mut Config, &str) -> Result<(), String>,
+}
+
+macro_rules! setting {
+    ($name:literal, $skillbox:expr, $default:literal, $help:literal, $set:expr) => {
+        Setting { name: $name, skillbox: $skillbox, default: $default, help: $help, is_secret: false, set: $set }
+    };
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a number".to_owned())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    skills::parse_duration(text).ok_or_else(|| "expected a time such as 30s or 5m".to_owned())
+}
+
+fn bytes<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let size: runtime::ByteSize = text.parse().map_err(|error: presets_amount| error.to_string())?;
+    T::try_from(size.0).map_err(|_| "too large".to_owned())
+}
+
+#[expect(non_camel_case_types, reason = "the error type of sizes has no public name")]
+type presets_amount = <runtime::ByteSize as std::str::FromStr>::Err;
+
+fn words(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Every setting but `--data`.
+pub static SETTINGS: &[Setting] = &[
+    setting!("listen", None, "127.0.0.1:8080", "Address to listen on", |config, text| {
+        config.listen = text.parse().map_err(|_| "expected ADDRESS:PORT".to_owned())?;
+        Ok(())
+    }),
+    setting!("port", Some("SKILLBOX_API_PORT"), "", "Port to listen on, instead of that of `listen`", |config, text| {
+        config.listen.set_port(number(text)?);
+        Ok(())
+    }),
+    setting!(
+        "allow-host",
+        None,
+        "",
+        "Host names under which the server is reached, besides this machine's own",
+        |config, text| {
+            config.hosts = words(text);
+            Ok(())
+        }
+    ),
+    setting!("allow-origin", None, "", "Origins of web pages that may use the server", |config, text| {
+        config.origins = words(text);
+        Ok(())
+    }),
+    setting!("public-url", None, "", "Address of the server in links to artifacts", |config, text| {
+        config.public_url = Some(text.trim_end_matches('/').to_owned());
+        Ok(())
+    }),
+    setting!("preset", None, "normal", "What runs may use: strict, normal or permissive", |config, text| {
+        let preset: Preset = text.parse().map_err(|_| "expected strict, normal or permissive".to_owned())?;
+        config.limits = preset.limits();
+        Ok(())
+    }),
+    setting!("concurrent", Some("SKILLBOX_MAX_CONCURRENT_EXECS"), "10", "Runs at a time", |config, text| {
+        config.concurrent = number(text)?;
+        Ok(())
+    }),
+    setting!("concurrent-of-tenant", None, "8", "Runs of one tenant at a time", |config, text| {
+        config.concurrent_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("queue-of-tenant", None, "256", "Requests of one tenant that may wait", |config, text| {
+        config.queue_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("requests-per-second", None, "1000", "Requests of one key in a second", |config, text| {
+        config.requests_per_second = number(text)?;
+        Ok(())
+    }),
+    setting!("sandboxes-of-tenant", None, "10000", "Sandboxes of one tenant", |config, text| {
+        config.sandboxes_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("bytes-of-tenant", None, "100GB", "Bytes of one tenant's sandboxes, files and artifacts", |config, text| {
+        config.bytes_of_tenant = bytes(text)?;
+        Ok(())
+    }),
+    setting!("fuel-per-hour", None, "100000000000000", "Fuel of one tenant in an hour", |config, text| {
+        config.fuel_per_hour = number(text)?;
+        Ok(())
+    }),
+    setting!("skill-bytes", None, "50MiB", "Largest skill, packed", |config, text| {
+        config.skill_bytes = bytes(text)?;
+        Ok(())
+    }),
+    setting!("body-bytes", None, "64MiB", "Largest body of other requests", |config, text| {
+        config.body_bytes = bytes(text)?;
+        Ok(())
+    }),
+    setting!("open-sandboxes", None, "1000", "Sandboxes that are held open", |config, text| {
+        config.open_sandboxes = number(text)?;
+        Ok(())
+    }),
+    setting!("session-idle", Some("SKILLBOX_SANDBOX_SESSION_TTL"), "30m", "Idle time of a session", |config, text| {
+        config.session_idle = time(text)?;
+        Ok(())
+    }),
+    setting!("artifact-time", None, "1h", "How long the address of an artifact works", |config, text| {
+        config.artifact_time = time(text)?;
+        Ok(())
+    }),
+    setting!("grace", None, "10s", "How long runs have to end when the server stops", |config, text| {
+        config.grace = time(text)?;
+        Ok(())
+    }),
+    setting!("log", None, "text", "Request log on standard error: text, json or off", |config, text| {
+        config.log = match text {
+            "off" => Log::Off,
+            "text" => Log::Text,
+            "json" => Log::Json,
+            _ => return Err("expected text, json or off".to_owned()),
+        };
+        Ok(())
+    }),
+    Setting {
+        name: "first-key",
+        skillbox: None,
+        default: "",
+        help: "Key for the tenant `default` with the role admin, kept at the start",
+        is_secret: true,
+        set: |config, text| {
+            config.first_key = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "admin-token",
+        skillbox: Some("SKILLBOX_ADMIN_TOKEN"),
+        default: "",
+        help: "Token of the routes below /v1/admin",
+        is_secret: true,
+        set: |config, text| {
+            config.admin_token = Some(text.to_owned());
+            Ok(())
+        },
+    },
+];
+
+impl Setting {
+    /// The variable of its own.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("SANDLITE_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+}
+
+impl Config {
+    /// Settings with their defaults.
+    #[must_use]
+    pub fn new(data: PathBuf) -> Self {
+        let mut config = Self {
+            data,
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            public_url: None,
+            limits: Preset::Normal.limits(),
+            concurrent: 0,
+            concurrent_of_tenant: 0,
+            queue_of_tenant: 0,
+            requests_per_second: 0,
+            sandboxes_of_tenant: 0,
+            bytes_of_tenant: 0,
+            fuel_per_hour: 0,
+            skill_bytes: 0,
+            body_bytes: 0,
+            open_sandboxes: 0,
+            session_idle: Duration::ZERO,
+            artifact_time: Duration::ZERO,
+            grace: Duration::ZERO,
+            log: Log::Text,
+            first_key: None,
+            admin_token: None,
+        };
+        for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
+            let is_set = (setting.set)(&mut config, setting.default);
+            debug_assert!(is_set.is_ok(), "the default of `{}` is invalid", setting.name);
+        }
+        config
+    }
+
+    /// Sets what a flag or a variable says. Returns the settings with the value that counts and where it comes from, for `serve --check`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence that names the setting if a value is invalid.
+    pub fn apply(
+        &mut self,
+        flag: impl Fn(&Setting) -> Option<String>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<(&'static Setting, String, &'static str)>, String> {
+        let mut effective = Vec::new();
+        for setting in SETTINGS {
+            let given = flag(setting)
+                .map(|value| (value, "flag"))
+                .or_else(|| variable(&setting.variable()).map(|value| (value, "environment")))
+                .or_else(|| setting.skillbox.and_then(&variable).map(|value| (value, "Skillbox's environment")))
+                .filter(|(value, _)| !value.is_empty());
+            let (value, origin) = given.unwrap_or_else(|| (setting.default.to_owned(), "default"));
+            if !value.is_empty() {
+                (setting.set)(self, &value).map_err(|reason| {
+                    let shown = if setting.is_secret { "…" } else { value.as_str() };
+                    format!("invalid value `{shown}` of `{}` ({origin}): {reason}", setting.name)
+                })?;
+            }
+            effective.push((setting, value, origin));
+        }
+        Ok(effective)
+    }
+
+    pub(super) fn room(&self) -> Room {
+        Room {
+            running: self.concurrent.max(1),
+            running_of_tenant: self.concurrent_of_tenant.max(1),
+            waiting_of_tenant: self.queue_of_tenant.max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_wins_over_the_environment_and_ours_over_that_of_skillbox() {
+        let mut config = Config::new("/data".into());
+        assert_eq!((config.concurrent, config.skill_bytes, config.session_idle.as_secs()), (10, 50 << 20, 1800));
+        let variable = |name: &str| match name {
+            "SKILLBOX_MAX_CONCURRENT_EXECS" => Some("3".to_owned()),
+            "SANDLITE_LISTEN" => Some("127.0.0.1:1".to_owned()),
+            "SKILLBOX_API_PORT" => Some("9000".to_owned()),
+            _ => None,
+        };
+        config.apply(|setting| (setting.name == "port").then(|| "7".to_owned()), variable).unwrap();
+        assert_eq!((config.concurrent, config.listen.to_string().as_str()), (3, "127.0.0.1:7"));
+        let error = config.apply(|_| None, |name| (name == "SANDLITE_GRACE").then(|| "soon".to_owned())).unwrap_err();
+        assert!(error.starts_with("invalid value `soon` of `grace` (environment)"), "{error}");
+    }
+}

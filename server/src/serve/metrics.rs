@@ -1,0 +1,107 @@
+//! Counters in Prometheus's text format.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Upper ends of the buckets of request times, in seconds.
+const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0];
+
+/// What was counted. Labels are few and never made from a client's text: routes, methods, statuses, kinds.
+#[derive(Default)]
+pub(crate) struct Metrics(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    requests: BTreeMap<(String, String, u16), u64>,
+    times: [u64; BUCKETS.len()],
+    time_sum: f64,
+    time_count: u64,
+    runs: BTreeMap<(&'static str, String), u64>,
+    fuel: u64,
+}
+
+impl Metrics {
+    fn counted(&self) -> std::sync::MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request by its route.
+    pub(super) fn request(&self, method: &str, route: &str, status: u16, time: Duration) {
+        let mut counted = self.counted();
+        *counted.requests.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
+        let seconds = time.as_secs_f64();
+        if let Some(bucket) = BUCKETS.iter().position(|most| seconds <= *most).and_then(|at| counted.times.get_mut(at)) {
+            *bucket += 1;
+        }
+        counted.time_sum += seconds;
+        counted.time_count += 1;
+    }
+
+    /// Counts a run by its kind and how it ended, with the fuel that it used.
+    pub(crate) fn run(&self, kind: &'static str, status: impl Into<String>, fuel: u64) {
+        let mut counted = self.counted();
+        *counted.runs.entry((kind, status.into())).or_default() += 1;
+        counted.fuel = counted.fuel.saturating_add(fuel);
+    }
+
+    /// Everything as text. `gauges` are values of the moment.
+    pub(super) fn render(&self, gauges: &[(&str, &str, u64)]) -> String {
+        let counted = self.counted();
+        let mut text =
+            String::from("# HELP sandlite_requests_total Requests by route and status\n# TYPE sandlite_requests_total counter\n");
+        for ((method, route, status), count) in &counted.requests {
+            let _ =
+                writeln!(text, "sandlite_requests_total{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}} {count}");
+        }
+        text.push_str("# HELP sandlite_request_seconds Time of a request\n# TYPE sandlite_request_seconds histogram\n");
+        let mut sum = 0;
+        for (most, count) in BUCKETS.iter().zip(counted.times) {
+            sum += count;
+            let _ = writeln!(text, "sandlite_request_seconds_bucket{{le=\"{most}\"}} {sum}");
+        }
+        let _ = writeln!(text, "sandlite_request_seconds_bucket{{le=\"+Inf\"}} {}", counted.time_count);
+        let _ = writeln!(text, "sandlite_request_seconds_sum {}", counted.time_sum);
+        let _ = writeln!(text, "sandlite_request_seconds_count {}", counted.time_count);
+        text.push_str("# HELP sandlite_runs_total Runs by kind and status\n# TYPE sandlite_runs_total counter\n");
+        for ((kind, status), count) in &counted.runs {
+            let _ = writeln!(text, "sandlite_runs_total{{kind=\"{kind}\",status=\"{status}\"}} {count}");
+        }
+        let _ = writeln!(
+            text,
+            "# HELP sandlite_fuel_total Fuel of all runs\n# TYPE sandlite_fuel_total counter\nsandlite_fuel_total {}",
+            counted.fuel
+        );
+        for (name, help, value) in gauges {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_add_up() {
+        let metrics = Metrics::default();
+        metrics.request("GET", "/health", 200, Duration::from_millis(2));
+        metrics.request("GET", "/health", 200, Duration::from_secs(60));
+        metrics.run("skill", "success", 7);
+        let text = metrics.render(&[("sandlite_waiting", "Requests that wait", 3)]);
+        for line in [
+            "sandlite_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 2",
+            "sandlite_request_seconds_bucket{le=\"0.001\"} 0",
+            "sandlite_request_seconds_bucket{le=\"0.0025\"} 1",
+            "sandlite_request_seconds_bucket{le=\"30\"} 1",
+            "sandlite_request_seconds_bucket{le=\"+Inf\"} 2",
+            "sandlite_runs_total{kind=\"skill\",status=\"success\"} 1",
+            "sandlite_fuel_total 7",
+            "sandlite_waiting 3",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+        }
+    }
+}

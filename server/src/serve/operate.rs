@@ -1,0 +1,135 @@
+//! Routes for those who run the server: health, metrics, keys, the audit log.
+
+use axum::Json;
+use axum::extract::{Path, Query, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{delete, get};
+use axum::{Router, extract::rejection::JsonRejection};
+use futures_util::FutureExt as _;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::app::App;
+use super::auth::Caller;
+use super::catalog::{AuditRow, KeyRow, NewKey, Role};
+use super::clock;
+use super::problem::Problem;
+
+/// Rows of a page of the audit log.
+const MOST_ROWS: usize = 1000;
+/// Longest name of a tenant or a key.
+const LONGEST_NAME: usize = 128;
+
+/// Routes that need no key.
+pub(super) fn open_routes() -> Router<App> {
+    Router::new().route("/health", get(health)).route("/ready", get(ready)).route("/metrics", get(metrics))
+}
+
+/// Routes of admins.
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/keys", get(list_keys).post(create_key))
+        .route("/keys/{id}", delete(revoke_key))
+        .route("/audit", get(audit))
+        .route("/whoami", get(who_am_i))
+}
+
+async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+// Skillbox's programs look for a check of this name.
+async fn ready(State(app): State<App>) -> Response {
+    match app.blocking(|app| Ok(app.catalog().list_keys(None)?)).await {
+        Ok(_) => Json(json!({ "status": "ready", "checks": { "postgres": "ok" } })).into_response(),
+        Err(problem) => {
+            let body = json!({ "status": "not_ready", "checks": { "postgres": problem.message } });
+            (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+        }
+    }
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    let (running, waiting) = app.admission().counts();
+    let gauges = [
+        ("sandlite_running", "Runs under way", running as u64),
+        ("sandlite_waiting", "Requests that wait for their turn", waiting as u64),
+        ("sandlite_open_sandboxes", "Sandboxes held open", app.opened().len() as u64),
+    ];
+    let mut response = app.metrics().render(&gauges).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+    response
+}
+
+async fn who_am_i(caller: Caller) -> Json<Value> {
+    Json(json!({ "tenant": caller.tenant, "role": caller.role, "key": caller.key, "view": caller.view }))
+}
+
+async fn list_keys(State(app): State<App>, caller: Caller) -> Result<Json<Vec<KeyRow>>, Problem> {
+    caller.require(Role::Admin)?;
+    app.blocking(move |app| Ok(Json(app.catalog().list_keys(Some(&caller.tenant))?))).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateKey {
+    role: String,
+    #[serde(default)]
+    name: String,
+    view: Option<String>,
+    /// How long it counts, such as `24h`.
+    expires: Option<String>,
+}
+
+async fn create_key(
+    State(app): State<App>,
+    caller: Caller,
+    body: Result<Json<CreateKey>, JsonRejection>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    caller.require(Role::Admin)?;
+    let Json(body) = body?;
+    let role: Role = body.role.parse().map_err(Problem::bad_request)?;
+    let lifetime = body.expires.as_deref().map(|text| {
+        skills::parse_duration(text).ok_or_else(|| Problem::bad_request("invalid `expires`: expected a time such as 24h"))
+    });
+    let lifetime = lifetime.transpose()?.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    if body.name.len() > LONGEST_NAME {
+        return Err(Problem::bad_request("invalid `name`: at most 128 bytes"));
+    }
+    let expires_at = lifetime.map(|lifetime| clock::now().saturating_add(lifetime));
+    let new = NewKey { tenant: caller.tenant, role, view: body.view.or(caller.view), name: body.name, expires_at };
+    let (key, id) = app.blocking(move |app| Ok(app.catalog().create_key(&new, None)?)).await?;
+    Ok((StatusCode::CREATED, Json(json!({ "id": id, "key": key }))))
+}
+
+async fn revoke_key(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    caller.require(Role::Admin)?;
+    app.blocking(move |app| match app.catalog().revoke_key(Some(&caller.tenant), &id)? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::not_found("key")),
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Page {
+    before: Option<i64>,
+    limit: Option<usize>,
+}
+
+async fn audit(State(app): State<App>, caller: Caller, Query(page): Query<Page>) -> Result<Json<Vec<AuditRow>>, Problem> {
+    caller.require(Role::Admin)?;
+    let (before, limit) = (page.before.unwrap_or(i64::MAX), page.limit.unwrap_or(100).min(MOST_ROWS));
+    app.blocking(move |app| Ok(Json(app.catalog().audit_rows(&caller.tenant, before, limit)?))).await
+}
+
+/// A fault of ours in a route is an answer, not a connection that ends.
+pub(super) async fn no_panic(request: Request, next: Next) -> Response {
+    let answered = std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    answered.unwrap_or_else(|_| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted").into_response()
+    })
+}

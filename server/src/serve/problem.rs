@@ -1,0 +1,157 @@
+//! What a client is told when its request is not done: a status, a stable code, and a sentence.
+//!
+//! The body is Skillbox's: `{"error": code, "message": text, "details"?: any}`.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+/// A request that was not done.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    /// The stable code.
+    pub(crate) code: &'static str,
+    /// The sentence for a person.
+    pub(crate) message: String,
+    /// What else a program can use.
+    pub(crate) details: Option<Value>,
+    /// Seconds after which to try again.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), details: None, retry_after: None }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "missing or invalid API key: send `Authorization: Bearer KEY`")
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    /// Something that does not exist, or belongs to another tenant: the same answer for both (T-NET-05).
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} not found"))
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", message)
+    }
+
+    /// A quota or a queue that is full; `seconds` is when it may have room.
+    pub(crate) fn limited(message: impl Into<String>, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, "limit_exceeded", message) }
+    }
+
+    pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
+        let causes: Vec<String> = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", causes.join(": "))
+    }
+
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// Its body as JSON.
+    pub(crate) fn body(&self) -> Value {
+        let mut body = json!({ "error": self.code, "message": self.message });
+        if let (Some(details), Some(fields)) = (&self.details, body.as_object_mut()) {
+            fields.insert("details".to_owned(), details.clone());
+        }
+        body
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::internal(&error)
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal(&error)
+    }
+}
+
+impl From<skills::Error> for Problem {
+    fn from(error: skills::Error) -> Self {
+        let code = error.code();
+        let status = match code {
+            "invalid_skill" | "bad_request" => StatusCode::BAD_REQUEST,
+            "security_scan_failed" => StatusCode::UNPROCESSABLE_ENTITY,
+            "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
+            "not_found" => StatusCode::NOT_FOUND,
+            "conflict" => StatusCode::CONFLICT,
+            _ => return Self::internal(&error),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<runtime::Error> for Problem {
+    fn from(error: runtime::Error) -> Self {
+        use runtime::ErrorKind;
+        let message = match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        };
+        match error.kind() {
+            ErrorKind::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            ErrorKind::Exists | ErrorKind::Stale | ErrorKind::Conflict => Self::conflict(message),
+            ErrorKind::Denied => Self::forbidden(message),
+            ErrorKind::TooLarge => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message),
+            ErrorKind::Full => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "limit_reached", message),
+            ErrorKind::Interrupted => Self::new(StatusCode::CONFLICT, "cancelled", "the request was cancelled"),
+            ErrorKind::Invalid => Self::bad_request(message),
+            // The text of these names files of the server.
+            ErrorKind::Busy => Self {
+                retry_after: Some(1),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "the sandbox is busy: another command did not end in time")
+            },
+            ErrorKind::Foreign => {
+                let text = "the sandbox cannot be read: its file is damaged or was made by a newer version";
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "damaged", text)
+            }
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<axum::extract::rejection::JsonRejection> for Problem {
+    fn from(rejection: axum::extract::rejection::JsonRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", "the body is too large")
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the body must be application/json")
+            }
+            _ => Self::bad_request(format!("invalid body: {}", rejection.body_text())),
+        }
+    }
+}

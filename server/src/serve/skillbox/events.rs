@@ -1,0 +1,95 @@
+//! `/v1/executions/{id}/events`: what a run prints while it runs, then its result, as server-sent events.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue};
+use serde_json::json;
+
+use super::live::Reader;
+use super::{artifacts, executions};
+use crate::serve::app::App;
+use crate::serve::auth::Caller;
+use crate::serve::problem::Problem;
+
+/// How often a comment is sent when there is nothing else.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What is sent next.
+enum Next {
+    /// What the run prints, as it comes.
+    Printed(Reader),
+    /// What it printed, for it has ended.
+    Logs(String),
+    /// Its result.
+    Result,
+    /// Nothing.
+    End,
+}
+
+struct Source {
+    app: App,
+    caller: Caller,
+    base: String,
+    id: String,
+    next: Next,
+}
+
+pub(super) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let base = artifacts::base_url(&app, &headers);
+    // Before the row is read: one that has ended by then has a result.
+    let running = app.skillbox().live.find(&caller.tenant, &id);
+    let row = executions::find(&app, &caller, id.clone()).await?;
+    let next = running.map_or_else(|| Next::Logs(row.ended.logs), |running| Next::Printed(running.reader()));
+    let source = Source { app, caller, base, id, next };
+    let stream = futures_util::stream::unfold(source, |mut source| async move {
+        let event = source.event().await?;
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(event)), source))
+    });
+    let mut response = Response::new(Body::from_stream(stream));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(response)
+}
+
+impl Source {
+    async fn event(&mut self) -> Option<String> {
+        loop {
+            match &mut self.next {
+                Next::Printed(reader) => match tokio::time::timeout(HEARTBEAT, reader.next()).await {
+                    Err(_) => return Some(": \n\n".to_owned()),
+                    Ok(Some(text)) => return Some(log(&text)),
+                    Ok(None) => self.next = Next::Result,
+                },
+                Next::Logs(text) => {
+                    let text = std::mem::take(text);
+                    self.next = Next::Result;
+                    if !text.is_empty() {
+                        return Some(log(&text));
+                    }
+                }
+                Next::Result => {
+                    self.next = Next::End;
+                    let row = executions::find(&self.app, &self.caller, self.id.clone()).await;
+                    return Some(match row {
+                        Ok(row) => format!("event: result\ndata: {}\n\n", executions::execution(&self.app, &self.base, &row)),
+                        Err(problem) => format!("event: error\ndata: {}\n\n", problem.body()),
+                    });
+                }
+                Next::End => return None,
+            }
+        }
+    }
+}
+
+fn log(text: &str) -> String {
+    format!("event: log\ndata: {}\n\n", json!({ "text": text }))
+}

@@ -1,0 +1,309 @@
+//! `/v1/sandbox`: the sandbox of a session, for commands and files. It is in a file of the tenant's directory, so that nothing is lost when the
+//! server ends; its files become those of the session when it is synced, destroyed, or not used for a while.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use runtime::{Cancel, Command, Content, Overrides, Sandbox, WallTime};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::shells::{ROOT, destroy as destroy_now, open, sync as sync_now};
+use super::{body, sessions};
+use crate::serve::app::App;
+use crate::serve::auth::Caller;
+use crate::serve::problem::Problem;
+
+/// Largest body of these routes.
+const MOST_BYTES: usize = 10 << 20;
+/// Largest file that is read.
+const MOST_READ: u64 = 100 << 20;
+/// Most entries of a listing.
+const MOST_ENTRIES: usize = 10_000;
+/// The time of a command that names none.
+const DEFAULT_TIME: u64 = 30_000;
+/// Levels of a listing that names none.
+const DEFAULT_DEPTH: usize = 2;
+
+fn session_of(headers: &HeaderMap) -> Result<String, Problem> {
+    let name = headers.get("x-session-id").and_then(|name| name.to_str().ok()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(Problem::bad_request("the header X-Session-ID is required"));
+    }
+    sessions::require_name(name)?;
+    Ok(name.to_owned())
+}
+
+// A path below the session's directory, without `.` and `..`.
+fn inside(path: &str) -> Result<String, String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let clean = format!("/{}", parts.join("/"));
+    let is_inside = path.starts_with('/') && (clean == ROOT || clean.starts_with(&format!("{ROOT}/"))) && !path.contains('\0');
+    match is_inside {
+        true => Ok(clean),
+        false => Err(format!("invalid path `{}`: it must be below {ROOT}", runtime::actions::quoted(path))),
+    }
+}
+
+fn refused(code: &'static str, reason: impl std::fmt::Display) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, code, reason.to_string())
+}
+
+#[derive(Deserialize)]
+struct Execute {
+    #[serde(default)]
+    command: String,
+    workdir: Option<String>,
+    timeout_ms: Option<i64>,
+}
+
+pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let session = session_of(request.headers())?;
+    let asked: Execute = body::json(request.into_body(), MOST_BYTES).await?;
+    if asked.command.is_empty() {
+        return Err(Problem::bad_request("`command` is required"));
+    }
+    let workdir = asked.workdir.filter(|workdir| !workdir.is_empty()).unwrap_or_else(|| ROOT.to_owned());
+    let workdir = inside(&workdir).map_err(|reason| Problem::bad_request(format!("invalid `workdir`: {reason}")))?;
+    let time = asked.timeout_ms.and_then(|time| u64::try_from(time).ok()).filter(|time| *time > 0).unwrap_or(DEFAULT_TIME);
+    let (cancel, tenant) = (Cancel::default(), caller.tenant.clone());
+    let output = app.run(&caller, cancel.clone(), move |app| {
+        let sandbox = open(app, &*app.tenant(&tenant)?, &session)?;
+        let wall = Duration::from_millis(time).min(sandbox.limits().wall.0);
+        let limits = Overrides { wall: Some(WallTime(wall)), ..Overrides::default() };
+        let output = sandbox.run(Command::bash(asked.command).cwd(workdir).cancelled_by(cancel).limits(limits));
+        let output = output.map_err(|error| match Problem::from(error) {
+            problem if problem.status == StatusCode::BAD_REQUEST => problem,
+            problem => Problem { code: "execution_error", ..problem },
+        })?;
+        app.metrics().run("session", output.status.name(), output.usage.fuel);
+        Ok(output)
+    });
+    let output = output.await?;
+    let mut stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if let Some(reached) = output.status.limit() {
+        stderr.push_str(&format!("{reached}\n"));
+    }
+    Ok(Json(json!({
+        "stdout": String::from_utf8_lossy(&output.stdout), "stderr": stderr, "exit_code": output.status.code(),
+    })))
+}
+
+// Does something short with the sandbox of a request's session.
+async fn with_sandbox<T: Send + 'static>(
+    app: &App,
+    caller: Caller,
+    session: String,
+    work: impl FnOnce(&Sandbox) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    app.blocking(move |app| work(&open(app, &*app.tenant(&caller.tenant)?, &session)?)).await
+}
+
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    path: String,
+}
+
+// The bytes of the file that a request names.
+async fn read(app: &App, caller: Caller, request: Request) -> Result<(String, Vec<u8>), Problem> {
+    let session = session_of(request.headers())?;
+    let Named { path } = body::json(request.into_body(), MOST_BYTES).await?;
+    if path.is_empty() {
+        return Err(Problem::bad_request("`path` is required"));
+    }
+    with_sandbox(app, caller, session, move |sandbox| {
+        let path = inside(&path).map_err(|reason| refused("read_error", reason))?;
+        let failed = |error: runtime::Error| refused("read_error", error);
+        let size = sandbox.fs().metadata(&path).map_err(failed)?.size;
+        if size > MOST_READ {
+            return Err(refused("read_error", format!("`{path}` has {size} bytes, and {MOST_READ} are allowed")));
+        }
+        let bytes = sandbox.fs().read(&path).map_err(failed)?;
+        Ok((path, bytes))
+    })
+    .await
+}
+
+pub(super) async fn read_file(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let (_, bytes) = read(&app, caller, request).await?;
+    Ok(Json(json!({ "content": String::from_utf8_lossy(&bytes), "size": bytes.len() })))
+}
+
+pub(super) async fn download_file(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let (path, bytes) = read(&app, caller, request).await?;
+    Ok(body::download(&path, bytes))
+}
+
+#[derive(Deserialize)]
+struct Write {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    append: bool,
+}
+
+fn write(sandbox: &Sandbox, path: &str, content: &[u8], append: bool) -> Result<(), runtime::Error> {
+    if let Some((above, _)) = path.rsplit_once('/') {
+        sandbox.fs().create_dir_all(above)?;
+    }
+    match append {
+        true => sandbox.fs().append(path, content),
+        false => sandbox.fs().write(path, content),
+    }
+}
+
+pub(super) async fn write_file(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let session = session_of(request.headers())?;
+    let Write { path, content, append } = body::json(request.into_body(), MOST_BYTES).await?;
+    if path.is_empty() {
+        return Err(Problem::bad_request("`path` is required"));
+    }
+    with_sandbox(&app, caller, session, move |sandbox| {
+        let path = inside(&path).map_err(|reason| refused("write_error", reason))?;
+        write(sandbox, &path, content.as_bytes(), append).map_err(|error| refused("write_error", error))?;
+        Ok(Json(json!({ "status": "ok" })))
+    })
+    .await
+}
+
+pub(super) async fn upload_file(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let session = session_of(request.headers())?;
+    let mut form = body::form(request, MOST_BYTES).await?;
+    let path = form.text("path").ok_or_else(|| Problem::bad_request("missing field `path` of the form"))?;
+    let path = inside(path).map_err(|reason| Problem::bad_request(format!("invalid `path`: {reason}")))?;
+    let upload = form.file()?;
+    with_sandbox(&app, caller, session, move |sandbox| {
+        write(sandbox, &path, &upload.bytes, false).map_err(|error| refused("upload_error", error))?;
+        Ok(Json(json!({ "status": "ok", "path": path, "size": upload.bytes.len() })))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    path: String,
+    max_depth: Option<i64>,
+}
+
+pub(super) async fn list_dir(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let session = session_of(request.headers())?;
+    let List { path, max_depth } = body::json(request.into_body(), MOST_BYTES).await?;
+    if path.is_empty() {
+        return Err(Problem::bad_request("`path` is required"));
+    }
+    let depth = max_depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| *depth > 0).unwrap_or(DEFAULT_DEPTH);
+    with_sandbox(&app, caller, session, move |sandbox| {
+        let path = inside(&path).map_err(|reason| refused("list_error", reason))?;
+        let found = sandbox.fs().walk(&path).map_err(|error| refused("list_error", error))?;
+        let level = |name: &str| name.strip_prefix(path.as_str()).map_or(0, |below| below.matches('/').count());
+        let entries = found.iter().filter(|found| (1..=depth).contains(&level(&found.path))).take(MOST_ENTRIES);
+        let entries: Vec<Value> = entries
+            .map(|found| {
+                let size = if found.stat.is_dir() { 0 } else { found.stat.size };
+                json!({ "path": found.path, "is_dir": found.stat.is_dir(), "size": size })
+            })
+            .collect();
+        Ok(Json(json!({ "entries": entries })))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct UploadSkill {
+    #[serde(default)]
+    skill: String,
+    version: Option<String>,
+}
+
+pub(super) async fn upload_skill(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let session = session_of(request.headers())?;
+    let UploadSkill { skill, version } = body::json(request.into_body(), MOST_BYTES).await?;
+    super::executions::require_name(&skill)?;
+    app.blocking(move |app| {
+        let tenant = app.tenant(&caller.tenant)?;
+        let reference = format!("{skill}@{}", version.unwrap_or_default());
+        let package = tenant.skills().catalog().get(&reference).map_err(|error| match Problem::from(error) {
+            problem if problem.status == StatusCode::NOT_FOUND => Problem { code: "skill_not_found", ..problem },
+            problem => problem,
+        })?;
+        let sandbox = open(app, &tenant, &session)?;
+        let place = |path: &str| format!("{ROOT}/skills/{skill}/{path}");
+        let mut above: Vec<String> =
+            package.files().iter().filter_map(|file| Some(place(&file.path).rsplit_once('/')?.0.to_owned())).collect();
+        above.sort();
+        above.dedup();
+        sandbox.fs().create_dirs(&above)?;
+        let files = package.files().iter().map(|file| (place(&file.path), Content::from(file.content.clone())));
+        sandbox.fs().write_all(files.collect())?;
+        for file in package.files().iter().filter(|file| file.is_executable) {
+            sandbox.fs().set_permissions(&place(&file.path), 0o755)?;
+        }
+        let names: Vec<&str> = package.files().iter().map(|file| file.path.as_str()).collect();
+        Ok(Json(json!({ "files": names })))
+    })
+    .await
+}
+
+pub(super) async fn sync(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Json<Value>, Problem> {
+    let session = session_of(&headers)?;
+    app.blocking(move |app| {
+        let tenant = app.tenant(&caller.tenant)?;
+        let sandbox = open(app, &tenant, &session)?;
+        sync_now(app, &tenant, &session, &sandbox)?;
+        Ok(Json(json!({ "status": "ok" })))
+    })
+    .await
+}
+
+/// Syncs the sandbox of a session and removes it; the files of the session stay.
+pub(super) async fn destroy(State(app): State<App>, caller: Caller, Path(session): Path<String>) -> Result<StatusCode, Problem> {
+    sessions::require_name(&session)?;
+    app.blocking(move |app| match destroy_now(app, &*app.tenant(&caller.tenant)?, &session)? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::not_found("sandbox")),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_in_the_session() {
+        for (path, expected) in [
+            ("/sandbox/session", ROOT),
+            ("/sandbox/session/./a//b", "/sandbox/session/a/b"),
+            ("/sandbox/session/a/../b", "/sandbox/session/b"),
+            ("/x/../sandbox/session/a", "/sandbox/session/a"),
+        ] {
+            assert_eq!(inside(path).as_deref(), Ok(expected));
+        }
+        for path in [
+            "",
+            "a",
+            "/",
+            "/etc/passwd",
+            "/sandbox/session/../x",
+            "/sandbox/sessions/a",
+            "sandbox/session/a",
+            "/sandbox/session/\0",
+        ] {
+            assert!(inside(path).is_err(), "{path}");
+        }
+    }
+}

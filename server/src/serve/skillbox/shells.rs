@@ -1,0 +1,176 @@
+//! The sandboxes of sessions: opened when they are used, closed when others need the room, synced and removed when nobody uses them.
+
+#![expect(clippy::disallowed_methods, reason = "the databases of sessions are removed here")]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use runtime::{Content, Sandbox};
+
+use super::{files, sessions, store};
+use crate::serve::app::{App, Tenant};
+use crate::serve::problem::Problem;
+
+/// The directory that a session's commands start in, and whose files are the session's.
+pub(super) const ROOT: &str = "/sandbox/session";
+/// Directories that are there from the beginning.
+const DIRECTORIES: [&str; 3] = [ROOT, "/sandbox/session/skills", "/sandbox/session/outputs"];
+/// The directory of a tenant that holds the databases.
+const DIRECTORY: &str = "sessions";
+/// What SQLite and the runtime keep beside a database.
+const BESIDE: [&str; 5] = ["", "-wal", "-shm", "-journal", "-running"];
+/// Largest file that is kept in a session.
+const MOST_BYTES: u64 = 100 << 20;
+
+/// The sandboxes that are open, by tenant and session.
+#[derive(Default)]
+pub(super) struct Shells(Mutex<HashMap<(String, String), Arc<Shell>>>);
+
+/// The sandbox of one session, if it is open.
+struct Shell {
+    sandbox: Mutex<Option<Sandbox>>,
+    used: Mutex<Instant>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shells {
+    // There is one for each session while anybody has it, so that a database is opened once.
+    fn get(&self, tenant: &str, session: &str) -> Arc<Shell> {
+        let mut table = locked(&self.0);
+        // Those that nobody has and that are closed are not needed.
+        table.retain(|_, shell| Arc::strong_count(shell) > 1 || locked(&shell.sandbox).is_some());
+        let new = || Arc::new(Shell { sandbox: Mutex::default(), used: Mutex::new(Instant::now()) });
+        let shell = Arc::clone(table.entry((tenant.to_owned(), session.to_owned())).or_insert_with(new));
+        *locked(&shell.used) = Instant::now();
+        shell
+    }
+
+    // Closes the one that was used least recently and that nobody has now, if there are more than the most.
+    fn make_room(&self, most: usize) {
+        let table = locked(&self.0);
+        if table.len() < most.max(1) {
+            return;
+        }
+        let idle = table.values().filter(|shell| Arc::strong_count(shell) == 1);
+        if let Some(oldest) = idle.min_by_key(|shell| *locked(&shell.used)) {
+            drop(locked(&oldest.sandbox).take());
+        }
+    }
+}
+
+// No path is made from the name itself (T-NET-05).
+fn database(tenant: &Tenant, session: &str) -> Result<PathBuf, Problem> {
+    Ok(tenant.directory(DIRECTORY)?.join(format!("{}.db", blake3::hash(session.as_bytes()).to_hex())))
+}
+
+/// The sandbox of a session, created with the session's files if there is none.
+pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Sandbox, Problem> {
+    let shells = &app.skillbox().shells;
+    let shell = shells.get(&tenant.name, session);
+    let mut place = locked(&shell.sandbox);
+    if let Some(sandbox) = &*place {
+        return Ok(sandbox.clone());
+    }
+    shells.make_room(app.config().open_sandboxes);
+    let path = database(tenant, session)?;
+    let builder = Sandbox::builder().host(app.host()).custom_limits(app.config().limits.clone()).cwd(ROOT);
+    let sandbox = match path.exists() {
+        true => builder.database(&path).open()?,
+        false => {
+            require_room(app, tenant)?;
+            let kept = sessions::begin(app, tenant, session)?;
+            let new = builder.open()?;
+            furnish(&new, kept)?;
+            // It appears whole, or not at all.
+            new.fork_to(&path)?
+        }
+    };
+    *place = Some(sandbox.clone());
+    Ok(sandbox)
+}
+
+fn require_room(app: &App, tenant: &Tenant) -> Result<(), Problem> {
+    let most = app.config().sandboxes_of_tenant;
+    match app.catalog().count_sessions(&tenant.name)? < i64::try_from(most).unwrap_or(i64::MAX) {
+        true => Ok(()),
+        false => Err(Problem::limited(format!("the tenant has {most} sessions: delete those that are not needed"), 60)),
+    }
+}
+
+fn furnish(sandbox: &Sandbox, kept: Vec<(String, Vec<u8>)>) -> Result<(), Problem> {
+    let above = kept.iter().filter_map(|(name, _)| Some(format!("{ROOT}/{}", name.rsplit_once('/')?.0)));
+    let directories: Vec<String> = DIRECTORIES.iter().map(|name| (*name).to_owned()).chain(above).collect();
+    sandbox.fs().create_dirs(&directories)?;
+    let files = kept.into_iter().map(|(name, content)| (format!("{ROOT}/{name}"), Content::from(content)));
+    Ok(sandbox.fs().write_all(files.collect())?)
+}
+
+/// Makes the files of a sandbox those of its session. Empty ones are left out, as are those that are not new.
+pub(super) fn sync(app: &App, tenant: &Tenant, session: &str, sandbox: &Sandbox) -> Result<(), Problem> {
+    let known: HashMap<String, (String, i64)> =
+        app.catalog().session_files(&tenant.name, session)?.into_iter().map(|row| (row.name, (row.id, row.size_bytes))).collect();
+    let mut new = Vec::new();
+    for found in sandbox.fs().walk(ROOT)? {
+        let Some(name) = found.path.strip_prefix(ROOT).and_then(|name| name.strip_prefix('/')) else { continue };
+        let size = found.stat.size;
+        if !found.stat.is_file() || size == 0 || size > MOST_BYTES || !files::is_name(name) {
+            continue;
+        }
+        let content = sandbox.fs().read(&found.path)?;
+        let is_known = known.get(name).is_some_and(|(id, length)| {
+            u64::try_from(*length) == Ok(size) && store::read(tenant, id).is_ok_and(|known| known == content)
+        });
+        if !is_known {
+            new.push((name.to_owned(), content));
+        }
+    }
+    sessions::keep(app, tenant, session, new)
+}
+
+/// Syncs the sandbox of a session and removes it; `false` if there is none.
+pub(super) fn destroy(app: &App, tenant: &Tenant, session: &str) -> Result<bool, Problem> {
+    if !database(tenant, session)?.exists() {
+        return Ok(false);
+    }
+    let sandbox = open(app, tenant, session)?;
+    sync(app, tenant, session, &sandbox)?;
+    drop(sandbox);
+    discard(app, tenant, session)?;
+    Ok(true)
+}
+
+/// Removes the sandbox of a session with all that was not synced.
+pub(super) fn discard(app: &App, tenant: &Tenant, session: &str) -> Result<(), Problem> {
+    let shell = app.skillbox().shells.get(&tenant.name, session);
+    let mut place = locked(&shell.sandbox);
+    drop(place.take());
+    let path = database(tenant, session)?;
+    for suffix in BESIDE {
+        let mut name = path.clone().into_os_string();
+        name.push(suffix);
+        match std::fs::remove_file(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Syncs and removes the sandboxes of sessions that were not used for a while.
+pub(super) fn expire(app: &App) -> Result<(), Problem> {
+    let idle = app.config().session_idle;
+    let over: Vec<(String, String)> = locked(&app.skillbox().shells.0)
+        .iter()
+        .filter(|(_, shell)| Arc::strong_count(shell) == 1 && locked(&shell.used).elapsed() > idle)
+        .map(|(key, _)| key.clone())
+        .collect();
+    for (tenant, session) in over {
+        destroy(app, &*app.tenant(&tenant)?, &session)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! `/v1/skills`: skills are pushed, listed, read and deleted. A skill that was taken can be run at once.
+
+use std::time::Instant;
+
+use ::skills::{Error, File, Finding, Needs, Package, Severity, format_duration};
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::body;
+use super::executions::require_name;
+use crate::serve::app::{App, Tenant};
+use crate::serve::auth::Caller;
+use crate::serve::catalog::{Role, new_id};
+use crate::serve::problem::Problem;
+
+/// The status of every skill that was taken.
+pub(super) const AVAILABLE: &str = "available";
+/// Tiers of the scan.
+const TIERS: u8 = 2;
+
+/// What became of a push, and its status: 201 for a new version, 200 for one that was there.
+type Answer = Result<(StatusCode, Json<Value>), Problem>;
+
+// The zip file of a request: raw, or the field `file` of a form.
+async fn zip(app: &App, request: Request) -> Result<Bytes, Problem> {
+    let most = app.config().skill_bytes;
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let bytes = match kind.as_str() {
+        "application/zip" | "application/x-zip-compressed" | "application/octet-stream" => {
+            body::bytes(request.into_body(), most).await
+        }
+        "multipart/form-data" => match body::form(request, most).await {
+            Ok(mut form) => form.file().map(|upload| upload.bytes),
+            Err(problem) => Err(problem),
+        },
+        _ => {
+            let message = "expected Content-Type application/zip or multipart/form-data";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message));
+        }
+    };
+    let bytes = bytes.map_err(|problem| match problem.status {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem { code: "too_large", ..problem },
+        _ => problem,
+    })?;
+    if bytes.is_empty() {
+        return Err(Problem::bad_request("the zip file is empty"));
+    }
+    Ok(bytes)
+}
+
+/// A skill that was refused, as Skillbox says it.
+pub(super) fn refused(error: Error) -> Problem {
+    let is_unsafe = matches!(error, Error::Unsafe(_));
+    let hint = error.hint().filter(|_| matches!(error, Error::Requirements { .. })).map(|hint| format!("; {hint}"));
+    let problem = Problem::from(error);
+    let problem = Problem { message: format!("{}{}", problem.message, hint.unwrap_or_default()), ..problem };
+    match is_unsafe {
+        true => problem.with_details(json!({ "scan_id": new_id(), "categories": ["zip_bomb"] })),
+        false => problem,
+    }
+}
+
+// What blocks a skill, if something does.
+fn scanned(package: &Package) -> Result<(), Problem> {
+    let findings: Vec<Finding> =
+        ::skills::scan(package.files()).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
+    let Some(first) = findings.first() else { return Ok(()) };
+    let mut categories: Vec<&str> = findings.iter().filter_map(|finding| finding.category).collect();
+    categories.sort_unstable();
+    categories.dedup();
+    let message = format!("refused by the security scan: {} in `{}`", first.message, first.file);
+    let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "security_scan_failed", message);
+    Err(problem.with_details(json!({ "scan_id": new_id(), "categories": categories })))
+}
+
+/// Keeps a version. Other content under the same version replaces it only for admins; the old digest stays in the history.
+pub(super) fn keep(app: &App, tenant: &Tenant, caller: &Caller, package: &Package) -> Result<StatusCode, Problem> {
+    if app.catalog().scan_policy(&tenant.name)? == "auto" {
+        scanned(package)?;
+    }
+    let replace = caller.role >= Role::Admin;
+    let pushed = tenant.skills().push(package, Needs { replace, ..Needs::default() }).map_err(|error| match error {
+        Error::Conflict { .. } => Problem::conflict(format!("{error}; raise `version` in SKILL.md, or push with an admin's key")),
+        error => refused(error),
+    })?;
+    Ok(if pushed.unchanged { StatusCode::OK } else { StatusCode::CREATED })
+}
+
+fn pushed(package: &Package) -> Value {
+    let manifest = package.manifest();
+    json!({
+        "name": manifest.name, "version": manifest.version, "description": manifest.description,
+        "lang": manifest.lang.map_or("", ::skills::Language::as_str), "mode": manifest.mode, "status": AVAILABLE,
+    })
+}
+
+pub(super) async fn push(State(app): State<App>, caller: Caller, request: Request) -> Answer {
+    caller.require(Role::Publisher)?;
+    let zip = zip(&app, request).await?;
+    app.blocking(move |app| {
+        let package = Package::from_zip(&zip).map_err(refused)?;
+        let status = keep(app, &*app.tenant(&caller.tenant)?, &caller, &package)?;
+        Ok((status, Json(pushed(&package))))
+    })
+    .await
+}
+
+/// Checks and scans a skill, and keeps nothing.
+pub(super) async fn validate(State(app): State<App>, _caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    let zip = zip(&app, request).await?;
+    app.blocking(move |_| {
+        let began = Instant::now();
+        let package = Package::from_zip(&zip).map_err(refused)?;
+        scanned(&package)?;
+        let manifest = package.manifest();
+        Ok(Json(json!({
+            "valid": true, "skill_name": manifest.name, "skill_version": manifest.version, "scan_tier": TIERS,
+            "duration_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Fields {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    lang: String,
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    instructions: String,
+    #[serde(default)]
+    version: String,
+}
+
+impl Fields {
+    // The files of the skill, of this version.
+    fn package(&self, version: &str) -> Result<Package, Problem> {
+        let (lang, entry) = match self.lang.as_str() {
+            "" | "python" => ("python", "main.py"),
+            "bash" => ("bash", "run.sh"),
+            "node" => ("node", "main.js"),
+            other => {
+                let other = runtime::actions::quoted(other);
+                return Err(Problem::bad_request(format!("invalid `lang` `{other}`: expected python, bash or node")));
+            }
+        };
+        // A text in JSON is a text in YAML.
+        let (name, description) = (json!(self.name), json!(self.description));
+        let skill = format!(
+            "---\nname: {name}\ndescription: {description}\nlang: {lang}\nversion: \"{version}\"\n---\n\n{}\n",
+            self.instructions
+        );
+        Package::from_files(vec![File::new("SKILL.md", skill), File::new(entry, self.code.as_str())]).map_err(refused)
+    }
+}
+
+/// Makes a skill of a few texts. Without a version, a skill that exists gets its next one.
+pub(super) async fn from_fields(State(app): State<App>, caller: Caller, request: Request) -> Answer {
+    caller.require(Role::Publisher)?;
+    let fields: Fields = body::json(request.into_body(), app.config().skill_bytes).await?;
+    require_name(&fields.name)?;
+    for (name, text) in [("description", &fields.description), ("code", &fields.code)] {
+        if text.trim().is_empty() {
+            return Err(Problem::bad_request(format!("`{name}` is required")));
+        }
+    }
+    if !fields.version.is_empty() && !::skills::is_version(&fields.version) {
+        return Err(Problem::bad_request("invalid `version`: expected MAJOR.MINOR.PATCH"));
+    }
+    app.blocking(move |app| {
+        let tenant = app.tenant(&caller.tenant)?;
+        let package = match fields.version.as_str() {
+            "" => match tenant.skills().catalog().find(&fields.name) {
+                Ok(active) => {
+                    let same = fields.package(&active.version)?;
+                    match same.digest() == active.digest {
+                        true => same,
+                        false => fields.package(&super::versions::next(&tenant, &fields.name, &active.version)?)?,
+                    }
+                }
+                Err(Error::UnknownSkill(_)) => fields.package("1.0.0")?,
+                Err(error) => return Err(error.into()),
+            },
+            version => fields.package(version)?,
+        };
+        let status = keep(app, &tenant, &caller, &package)?;
+        Ok((status, Json(pushed(&package))))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+pub(super) struct Listing {
+    status: Option<String>,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    query: Result<Query<Listing>, QueryRejection>,
+) -> Result<Json<Value>, Problem> {
+    let status = body::query(query)?.status;
+    if status.is_some_and(|status| !matches!(status.as_str(), "" | "all" | AVAILABLE)) {
+        return Ok(Json(json!([])));
+    }
+    app.blocking(move |app| {
+        let skills = app.tenant(&caller.tenant)?.skills().catalog().list()?;
+        let rows = skills.into_iter().map(|skill| {
+            json!({
+                "name": skill.name, "version": skill.version, "description": skill.description, "lang": skill.lang,
+                "mode": "executable", "status": AVAILABLE,
+            })
+        });
+        Ok(Json(rows.collect()))
+    })
+    .await
+}
+
+/// The reference of a skill that a path names.
+pub(super) fn reference(name: &str, version: &str) -> Result<String, Problem> {
+    require_name(name)?;
+    match version == "latest" || ::skills::is_version(version) {
+        true => Ok(format!("{name}@{version}")),
+        false => Err(Problem::bad_request("invalid version: expected MAJOR.MINOR.PATCH or `latest`")),
+    }
+}
+
+/// A version of a skill.
+pub(super) fn find(app: &App, caller: &Caller, name: &str, version: &str) -> Result<Package, Problem> {
+    let reference = reference(name, version)?;
+    Ok(app.tenant(&caller.tenant)?.skills().catalog().get(&reference)?)
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    app.blocking(move |app| {
+        let package = find(app, &caller, &name, &version)?;
+        let manifest = package.manifest();
+        let mut shown = json!({
+            "name": manifest.name, "version": manifest.version, "description": manifest.description,
+            "lang": manifest.lang.map_or("", ::skills::Language::as_str), "resources": manifest.resources, "mode": manifest.mode,
+        });
+        let instructions = Some(manifest.instructions.clone()).filter(|text| !text.is_empty());
+        let more = [
+            ("image", manifest.image.clone()),
+            ("instructions", instructions),
+            ("timeout", manifest.timeout.map(format_duration)),
+        ];
+        for (name, text) in more {
+            if let (Some(text), Some(fields)) = (text, shown.as_object_mut()) {
+                fields.insert(name.to_owned(), Value::String(text));
+            }
+        }
+        // Ours: what a form is made from.
+        if let (Some(schema), Some(fields)) = (&manifest.input_schema, shown.as_object_mut()) {
+            fields.insert("input_schema".to_owned(), schema.clone());
+        }
+        Ok(Json(shown))
+    })
+    .await
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    caller: Caller,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    caller.require(Role::Publisher)?;
+    app.blocking(move |app| {
+        let tenant = app.tenant(&caller.tenant)?;
+        let catalog = tenant.skills().catalog();
+        reference(&name, &version)?;
+        // One version, also when it is named `latest`.
+        let version = if version == "latest" { catalog.find(&name)?.version } else { version };
+        catalog.delete(&format!("{name}@{version}"))?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
+}
+
+pub(super) async fn remove_all(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    caller.require(Role::Publisher)?;
+    require_name(&name)?;
+    app.blocking(move |app| {
+        app.tenant(&caller.tenant)?.skills().catalog().delete(&name)?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
+}

@@ -1,0 +1,68 @@
+//! Bytes of files: one file of the tenant's directory for each, under its random id. Written whole and stored on the disk before a row names
+//! them, so that what the catalog lists is there after a crash.
+
+#![expect(clippy::disallowed_methods, reason = "files of tenants are kept here")]
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use tempfile::NamedTempFile;
+
+use crate::serve::app::{App, Tenant};
+use crate::serve::problem::Problem;
+
+/// The directory of a tenant that holds them.
+const DIRECTORY: &str = "files";
+
+/// Stores what `write` writes under an id that is new; returns the number of bytes.
+pub(super) fn store<E>(tenant: &Tenant, id: &str, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<i64, Problem>
+where
+    Problem: From<E>,
+{
+    let directory = tenant.directory(DIRECTORY)?;
+    let mut new = NamedTempFile::new_in(&directory)?;
+    {
+        let mut buffered = BufWriter::new(&mut new);
+        write(&mut buffered)?;
+        buffered.flush()?;
+    }
+    new.as_file().sync_all()?;
+    let size = new.as_file().metadata()?.len();
+    new.persist(directory.join(id)).map_err(|error| error.error)?;
+    Ok(i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+/// Opens the bytes of a file. The id is one of a row of this tenant, never a client's text.
+pub(super) fn open(tenant: &Tenant, id: &str) -> Result<File, Problem> {
+    Ok(File::open(path(tenant, id)?)?)
+}
+
+/// The bytes of a file.
+pub(super) fn read(tenant: &Tenant, id: &str) -> Result<Vec<u8>, Problem> {
+    Ok(std::fs::read(path(tenant, id)?)?)
+}
+
+/// Removes the bytes of files whose rows are gone. Bytes that cannot be removed take room and nothing else.
+pub(super) fn remove(tenant: &Tenant, ids: &[String]) {
+    for id in ids {
+        if let Ok(path) = path(tenant, id) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn path(tenant: &Tenant, id: &str) -> Result<PathBuf, Problem> {
+    Ok(tenant.directory(DIRECTORY)?.join(id))
+}
+
+/// Refuses bytes that a tenant has no room for.
+pub(super) fn require_room(app: &App, tenant: &str, bytes: u64) -> Result<(), Problem> {
+    let most = app.config().bytes_of_tenant;
+    let used = u64::try_from(app.catalog().bytes_of_files(tenant)?).unwrap_or(u64::MAX);
+    if used.saturating_add(bytes) > most {
+        let message = format!("the tenant's files have {used} bytes, and {most} are allowed: delete files that are not needed");
+        return Err(Problem::limited(message, 60));
+    }
+    Ok(())
+}

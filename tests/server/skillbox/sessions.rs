@@ -1,0 +1,132 @@
+//! Sessions: files that runs share, and the sandbox of a session.
+
+use serde_json::{Value, json};
+
+use super::skill;
+use crate::http::{Answer, Server};
+
+impl Server {
+    fn shell(&self, session: &str, action: &str, body: Value) -> Answer {
+        self.with_json("POST", &format!("/v1/sandbox/{action}"), &[("X-Session-ID", session)], &body)
+    }
+
+    fn execute(&self, session: &str, command: &str) -> Value {
+        self.shell(session, "execute", json!({ "command": command })).expect(200).json()
+    }
+
+    fn session_files(&self, session: &str) -> Vec<String> {
+        let rows = self.get(&format!("/v1/sessions/{session}/files")).expect(200).json();
+        rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[test]
+fn runs_of_a_session_find_what_earlier_ones_left() {
+    let server = Server::start(&[]);
+    let script = r#"
+cat "$SANDBOX_SESSION_DIR/count" "$SANDBOX_INPUT_DIR/count" 2>/dev/null
+count=$(cat /sandbox/session/count 2>/dev/null || echo 0)
+echo $((count + 1)) > /sandbox/out/session/count
+echo kept > /sandbox/out/files/artifact.txt
+"#;
+    server.push(&skill("count", "1.0.0", script)).expect(201);
+    let run = |session: &str| server.run(&json!({ "skill": "count", "session_id": session }));
+    assert_eq!(server.session_files("a"), Vec::<String>::new());
+    assert_eq!(run("a").get("logs"), None);
+    assert_eq!(run("a")["logs"], "1\n1\n");
+    assert_eq!(run("b").get("logs"), None);
+    assert_eq!(server.session_files("a"), ["artifact.txt", "count"]);
+    let file = server.get("/v1/sessions/a/files/count").expect(200);
+    assert_eq!((file.text().as_str(), file.header("content-type")), ("2\n", Some("application/octet-stream")));
+    server.delete("/v1/sessions/a/files/count").expect(204);
+    assert_eq!(run("a").get("logs"), None);
+    assert_eq!(server.get("/v1/files?session_id=a").expect(200).json().as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/v1/sessions/a/files/none").error(), (404, "not_found".to_owned()));
+    let unknown = server.get("/v1/sessions/none/files/x").expect(404).json();
+    assert_eq!(unknown["message"], "session not found");
+    server.delete("/v1/sessions/a").expect(204);
+    assert_eq!((server.delete("/v1/sessions/a").status, server.session_files("a").len()), (404, 0));
+    assert_eq!(server.session_files("b").len(), 2);
+}
+
+#[test]
+fn the_sandbox_of_a_session_runs_commands_and_keeps_files() {
+    let mut server = Server::start(&[]);
+    assert_eq!(server.execute("s", "pwd; ls; echo oops >&2; exit 3"), {
+        json!({ "stdout": "/sandbox/session\noutputs\nskills\n", "stderr": "oops\n", "exit_code": 3 })
+    });
+    let write = |path: &str, content: &str, append: bool| {
+        server.shell("s", "write-file", json!({ "path": path, "content": content, "append": append }))
+    };
+    assert_eq!(write("/sandbox/session/deep/a.txt", "one ", false).expect(200).json(), json!({ "status": "ok" }));
+    write("/sandbox/session/deep/a.txt", "two", true).expect(200);
+    let read = server.shell("s", "read-file", json!({ "path": "/sandbox/session/deep/a.txt" })).expect(200).json();
+    assert_eq!(read, json!({ "content": "one two", "size": 7 }));
+    let bytes: Vec<u8> = (0..=255).collect();
+    let place = [("path", "/sandbox/session/raw.bin")];
+    let answer = server.form("POST /v1/sandbox/upload-file", &[("X-Session-ID", "s")], &place, ("raw.bin", &bytes)).expect(200);
+    assert_eq!(answer.json(), json!({ "status": "ok", "path": "/sandbox/session/raw.bin", "size": 256 }));
+    let download = server.shell("s", "download-file", json!({ "path": "/sandbox/session/raw.bin" })).expect(200);
+    assert!(download.body == bytes && download.header("content-type") == Some("application/octet-stream"));
+    let list = |body: Value| -> Vec<String> {
+        let listed = server.shell("s", "list-dir", body).expect(200).json();
+        listed["entries"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()[17..].to_owned()).collect()
+    };
+    let mut all = list(json!({ "path": "/sandbox/session" }));
+    all.sort();
+    assert_eq!(all, ["deep", "deep/a.txt", "outputs", "raw.bin", "skills"]);
+    assert_eq!(list(json!({ "path": "/sandbox/session", "max_depth": 1 })).len(), 4);
+
+    // Nothing is lost when the server is, and the files of a session are those that were synced.
+    server.kill_and_restart();
+    assert_eq!(server.execute("s", "cat deep/a.txt; : > empty")["stdout"], "one two");
+    assert!(server.session_files("s").is_empty());
+    assert_eq!(server.shell("s", "sync", json!({})).expect(200).json(), json!({ "status": "ok" }));
+    assert_eq!(server.session_files("s"), ["deep/a.txt", "raw.bin"]);
+    server.execute("s", "echo three > deep/a.txt");
+    server.delete("/v1/sandbox/s").expect(204);
+    assert_eq!(server.delete("/v1/sandbox/s").error(), (404, "not_found".to_owned()));
+    assert_eq!(server.get("/v1/sessions/s/files/deep%2Fa.txt").expect(200).text(), "three\n");
+    // A new sandbox begins with them.
+    assert_eq!(server.execute("s", "cat deep/a.txt; ls")["stdout"], "three\ndeep\noutputs\nraw.bin\nskills\n");
+}
+
+#[test]
+fn a_skill_is_brought_into_the_sandbox_of_a_session() {
+    let server = Server::start(&[]);
+    server.push(&skill("echo", "1.0.0", "echo from the session")).expect(201);
+    let files = server.shell("s", "upload-skill", json!({ "skill": "echo" })).expect(200).json();
+    assert_eq!(files, json!({ "files": ["SKILL.md", "main.sh"] }));
+    assert_eq!(server.execute("s", "bash skills/echo/main.sh")["stdout"], "from the session\n");
+    for body in [json!({ "skill": "none" }), json!({ "skill": "echo", "version": "9.0.0" })] {
+        assert_eq!(server.shell("s", "upload-skill", body).error(), (404, "skill_not_found".to_owned()));
+    }
+    assert_eq!(server.shell("s", "upload-skill", json!({})).error().0, 400);
+}
+
+#[test]
+fn paths_out_of_the_session_and_requests_without_one_are_refused() {
+    let server = Server::start(&[]);
+    for action in ["execute", "read-file", "write-file", "list-dir", "download-file", "upload-skill", "sync"] {
+        let answer = server.post(&format!("/v1/sandbox/{action}"), &json!({ "path": "/sandbox/session/x", "command": "true" }));
+        assert_eq!(answer.error(), (400, "bad_request".to_owned()), "{action}");
+    }
+    for path in ["/etc/passwd", "/sandbox/session/../x", "x"] {
+        for (action, code) in [("read-file", "read_error"), ("write-file", "write_error"), ("list-dir", "list_error")] {
+            assert_eq!(server.shell("s", action, json!({ "path": path })).error(), (400, code.to_owned()), "{action} {path}");
+        }
+        let place = [("path", path)];
+        assert_eq!(server.form("POST /v1/sandbox/upload-file", &[("X-Session-ID", "s")], &place, ("x", b"")).error().0, 400);
+        assert_eq!(server.shell("s", "execute", json!({ "command": "true", "workdir": path })).error().0, 400);
+    }
+    assert_eq!(
+        server.shell("s", "read-file", json!({ "path": "/sandbox/session/none" })).error(),
+        (400, "read_error".to_owned())
+    );
+    assert_eq!(server.shell("s", "execute", json!({})).error(), (400, "bad_request".to_owned()));
+    let over = server.shell("s", "execute", json!({ "command": "while :; do :; done", "timeout_ms": 50 })).expect(200).json();
+    assert_eq!(over["exit_code"], 124, "{over}");
+    let large = json!({ "path": "/sandbox/session/x", "content": "x".repeat(11 << 20) });
+    assert_eq!(server.shell("s", "write-file", large).status, 413);
+    assert_eq!(server.get("/v1/sessions/a%0Ab/files").status, 400);
+}
