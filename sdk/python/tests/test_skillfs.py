@@ -150,8 +150,9 @@ def test_a_store_is_a_directory(tmp_path):
     assert store.delete("x") and not store.delete("x")
     with pytest.raises(FileNotFoundError):
         store.upload_bundle("x", tmp_path / "missing")
-    with pytest.raises(ValueError, match="invalid name"):
-        store.exists("../x")
+    for name in ("../x", "a/../../x", ".x"):
+        with pytest.raises(ValueError, match="invalid name"):
+            store.exists(name)
 
 
 def test_a_sandbox_has_the_methods_of_e2b_s(tmp_path, sandbox):
