@@ -28,13 +28,12 @@ pub(super) struct Http {
 
 /// A response whose body is still to be read.
 pub(super) struct Response {
-    pub(super) status: u16,
-    headers: Vec<(String, String)>,
+    status: u16,
     body: Body,
 }
 
 /// The bytes of a body, as they come.
-pub(super) struct Body {
+struct Body {
     stream: BufReader<TcpStream>,
     length: Length,
 }
@@ -107,7 +106,7 @@ impl Response {
             _ if status == 204 || status == 304 => Length::Known(0),
             _ => Length::UntilEnd,
         };
-        Ok(Self { status, headers, body: Body { stream, length } })
+        Ok(Self { status, body: Body { stream, length } })
     }
 
     fn checked(self) -> anyhow::Result<Self> {
@@ -122,10 +121,6 @@ impl Response {
             401 => Err(Hinted::error(message, "pass a key with `--key` or in SANDLITE_KEY")),
             _ => Err(anyhow::anyhow!("{message} (HTTP {status})")),
         }
-    }
-
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     pub(super) fn bytes(self) -> anyhow::Result<Vec<u8>> {
