@@ -18,7 +18,7 @@ mkdir -p "$SANDBOX_FILES_DIR/nested"
 echo '<script>alert(1)</script>' > "$SANDBOX_FILES_DIR/nested/page.html"
 "#;
 /// One that never ends.
-const ENDLESS: &str = "echo begun; while :; do :; done";
+const ENDLESS: &str = "echo begun; sleep 1000";
 
 fn skill(name: &str, version: &str, script: &str) -> Vec<File> {
     let head = format!("---\nname: {name}\nversion: \"{version}\"\ndescription: A test.\ntimeout: 60s\n---\n# Text\n\n");
